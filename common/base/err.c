@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+#include "common/base/err.h"
+
+#include <assert.h>
+#include <stdarg.h>
+
+static const struct {
+    const char *name;
+    const char *title;
+    int number;
+    int http;
+    enum err_settlement settlement;
+} err_table[ERR_CODE_COUNT] = {
+    [ERR_OK] = {"OK", "Done", 0, 200, SETTLE_ACK},
+#define ERR(name, number, http, settlement, title)                                                 \
+    [ERR_##name] = {#name, title, number, http, SETTLE_##settlement},
+#include "common/base/err.def"
+#undef ERR
+};
+
+static enum err_code fill(struct err *err, enum err_code code, const char *format, va_list args)
+{
+    assert(code > ERR_OK && code < ERR_CODE_COUNT);
+    if (!err)
+        return code;
+    if (err->code != ERR_OK)
+        return err->code;
+    err->code = code;
+    (void)vsnprintf(err->text, sizeof(err->text), format, args);
+    return code;
+}
+
+enum err_code err_set(struct err *err, enum err_code code, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    enum err_code rc = fill(err, code, format, args);
+    va_end(args);
+    return rc;
+}
+
+enum err_code err_set_errno(struct err *err, enum err_code code, int errno_value,
+                            const char *format, ...)
+{
+    if (err && err->code != ERR_OK)
+        return err->code;
+    va_list args;
+    va_start(args, format);
+    enum err_code rc = fill(err, code, format, args);
+    va_end(args);
+    if (err) {
+        char reason[128];
+        size_t used = strlen(err->text);
+        err->sys_errno = errno_value;
+        (void)snprintf(err->text + used, sizeof(err->text) - used, ": %s",
+                       strerror_r(errno_value, reason, sizeof(reason)));
+    }
+    return rc;
+}
+
+enum err_code err_set_at(struct err *err, enum err_code code, const char *pointer,
+                         const char *format, ...)
+{
+    if (err && err->code != ERR_OK)
+        return err->code;
+    va_list args;
+    va_start(args, format);
+    enum err_code rc = fill(err, code, format, args);
+    va_end(args);
+    if (err)
+        (void)snprintf(err->pointer, sizeof(err->pointer), "%s", pointer);
+    return rc;
+}
+
+void err_prefix(struct err *err, const char *format, ...)
+{
+    if (!err || err->code == ERR_OK)
+        return;
+    char old[ERR_TEXT_MAX];
+    memcpy(old, err->text, sizeof(old));
+    va_list args;
+    va_start(args, format);
+    int used = vsnprintf(err->text, sizeof(err->text), format, args);
+    va_end(args);
+    if (used >= 0 && (size_t)used < sizeof(err->text))
+        (void)snprintf(err->text + used, sizeof(err->text) - (size_t)used, "%s", old);
+}
+
+void err_clear(struct err *err)
+{
+    *err = (struct err){0};
+}
+
+const char *err_name(enum err_code code)
+{
+    return err_table[code].name;
+}
+
+const char *err_title(enum err_code code)
+{
+    return err_table[code].title;
+}
+
+int err_number(enum err_code code)
+{
+    return err_table[code].number;
+}
+
+int err_http(enum err_code code)
+{
+    return err_table[code].http;
+}
+
+enum err_settlement err_settlement(enum err_code code)
+{
+    return err_table[code].settlement;
+}

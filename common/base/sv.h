@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef COMMON_BASE_SV_H
+#define COMMON_BASE_SV_H
+
+/* sv: a view of text that somebody else owns; not ended by NUL.
+ * Threads: any. Memory: borrowed. */
+
+#include "common/base/base.h"
+
+struct sv {
+    const char *ptr;
+    size_t len;
+};
+
+#define SV(literal) ((struct sv){(literal), sizeof(literal) - 1})
+/* For printf: "%.*s", SV_ARG(view). */
+#define SV_ARG(view) (int)(view).len, (view).ptr
+
+static inline struct sv sv_of(const char *text)
+{
+    return (struct sv){text, text ? strlen(text) : 0};
+}
+
+static inline bool sv_eq(struct sv a, struct sv b)
+{
+    return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
+}
+
+static inline bool sv_is(struct sv a, const char *text)
+{
+    return sv_eq(a, sv_of(text));
+}
+
+/* A whole non-negative decimal number with nothing around it, at most max. */
+MUST_USE bool sv_u64(struct sv text, uint64_t max, uint64_t *ret_value);
+/* Valid UTF-8 (RFC 3629: no surrogates, no overlong forms). */
+MUST_USE bool sv_is_utf8(struct sv text);
+/* Copies into a buffer of size bytes and ends it; false if it does not fit or holds a NUL. */
+MUST_USE bool sv_copy(struct sv text, char *ret_text, size_t size);
+
+#endif

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/support/test.h"
+
+#include "common/base/buf.h"
+#include "common/base/clock.h"
+#include "common/base/fs.h"
+#include "common/base/sv.h"
+#include "common/base/uuid.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+static void the_first_error_stays(void **unused)
+{
+    (void)unused;
+    struct err err = {0};
+    assert_int_equal(err_set(&err, ERR_INVALID, "first %d", 1), ERR_INVALID);
+    assert_int_equal(err_set(&err, ERR_IO, "second"), ERR_INVALID);
+    assert_string_equal(err.text, "first 1");
+    assert_int_equal(err_http(ERR_NOT_FOUND), 404);
+}
+
+static void error_numbers_are_unique_and_rise(void **unused)
+{
+    (void)unused;
+    for (int code = ERR_OK + 1; code < ERR_CODE_COUNT; code++)
+        assert_true(err_number((enum err_code)code) > err_number((enum err_code)(code - 1)));
+}
+
+static void a_buffer_refuses_what_passes_its_limit(void **unused)
+{
+    (void)unused;
+    BUF_AUTO struct buf buf = BUF_INIT(8);
+    assert_true(buf_add_text(&buf, "12345678"));
+    assert_false(buf_add_text(&buf, "9"));
+    assert_true(buf.failed);
+    assert_string_equal(buf_text(&buf), "12345678");
+}
+
+static void json_strings_are_one_line_of_valid_utf8(void **unused)
+{
+    (void)unused;
+    BUF_AUTO struct buf buf = BUF_INIT(1000);
+    assert_true(buf_add_json_string(&buf, SV("a\"\\\r\n\x1b[0m\xff\xc3\xa4")));
+    assert_string_equal(buf_text(&buf), "\"a\\\"\\\\\\r\\n\\u001b[0m\\ufffd\xc3\xa4\"");
+}
+
+static void utf8_refuses_surrogates_and_overlong_forms(void **unused)
+{
+    (void)unused;
+    assert_true(sv_is_utf8(SV("\xf0\x9f\x98\x80")));
+    assert_false(sv_is_utf8(SV("\xed\xa0\x80")));
+    assert_false(sv_is_utf8(SV("\xc0\xaf")));
+    assert_false(sv_is_utf8(SV("\xf4\x90\x80\x80")));
+    assert_false(sv_is_utf8(SV("\xe2\x82")));
+}
+
+static void uuids_rise_and_survive_text(void **unused)
+{
+    (void)unused;
+    struct uuid last = uuid_v7();
+    for (int i = 0; i < 10000; i++) {
+        struct uuid next = uuid_v7();
+        assert_true(memcmp(last.bytes, next.bytes, 8) < 0);
+        last = next;
+    }
+    char text[UUID_TEXT_SIZE];
+    struct uuid again;
+    assert_true(uuid_parse(sv_of(uuid_text(&last, text)), &again));
+    assert_true(uuid_eq(&last, &again));
+    assert_int_equal(text[14], '7');
+    assert_false(uuid_parse(SV("00000000-0000-0000-0000-00000000000g"), &again));
+}
+
+static void times_survive_text(void **unused)
+{
+    (void)unused;
+    int64_t us = 0;
+    char text[CLOCK_TEXT_SIZE];
+    assert_true(clock_parse_rfc3339(SV("2024-02-29T12:00:00.250+05:30"), &us));
+    clock_rfc3339(us, text);
+    assert_string_equal(text, "2024-02-29T06:30:00.250Z");
+    assert_false(clock_parse_rfc3339(SV("2023-02-29T12:00:00Z"), &us));
+    assert_false(clock_parse_rfc3339(SV("2024-02-29 12:00:00Z"), &us));
+    assert_false(clock_parse_rfc3339(SV("2024-02-29T12:00:00"), &us));
+}
+
+static void numbers_do_not_wrap(void **unused)
+{
+    (void)unused;
+    uint64_t value = 0;
+    assert_true(sv_u64(SV("18446744073709551615"), UINT64_MAX, &value));
+    assert_true(value == UINT64_MAX);
+    assert_false(sv_u64(SV("18446744073709551616"), UINT64_MAX, &value));
+    assert_false(sv_u64(SV("+1"), 10, &value));
+    assert_false(sv_u64(SV(""), 10, &value));
+    assert_false(sv_u64(SV("11"), 10, &value));
+}
+
+static void files_stay_beneath_their_root(void **unused)
+{
+    (void)unused;
+    struct err err = {0};
+    char path[] = "/tmp/sluice-test-XXXXXX";
+    assert_non_null(mkdtemp(path));
+    FD_AUTO int root = -1;
+    FD_AUTO int fd = -1;
+    assert_ok(fs_open_dir(path, false, &root, &err));
+    assert_ok(fs_make_dirs(root, "a/b", 0700, NULL, &err));
+    FD_AUTO int deep = -1;
+    assert_ok(fs_open_beneath(root, "a/b", O_RDONLY | O_DIRECTORY, 0, &deep, &err));
+    assert_ok(fs_write_sync(deep, "file", SV("text"), 0600, &err));
+    assert_int_equal(symlinkat("/etc", root, "out"), 0);
+    assert_code(fs_open_beneath(root, "out/passwd", O_RDONLY, 0, &fd, &err), ERR_INVALID);
+    err_clear(&err);
+    assert_code(fs_open_beneath(root, "../etc/passwd", O_RDONLY, 0, &fd, &err), ERR_INVALID);
+    err_clear(&err);
+    BUF_AUTO struct buf bytes = BUF_INIT(100);
+    assert_ok(fs_read(root, "a/b/file", &bytes, &err));
+    assert_string_equal(buf_text(&bytes), "text");
+    assert_ok(fs_remove_tree(root, "a", &err));
+    assert_ok(fs_remove_tree(root, "out", &err));
+    assert_int_equal(access("/etc/passwd", F_OK), 0);
+    assert_int_equal(rmdir(path), 0);
+    assert_false(fs_path_is_safe(SV("a/../b")));
+    assert_false(fs_path_is_safe(SV("/a")));
+    assert_false(fs_path_is_safe(SV("a//b")));
+    assert_true(fs_path_is_safe(SV("a/..b/c.txt")));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(the_first_error_stays),
+        TEST(error_numbers_are_unique_and_rise),
+        TEST(a_buffer_refuses_what_passes_its_limit),
+        TEST(json_strings_are_one_line_of_valid_utf8),
+        TEST(utf8_refuses_surrogates_and_overlong_forms),
+        TEST(uuids_rise_and_survive_text),
+        TEST(times_survive_text),
+        TEST(numbers_do_not_wrap),
+        TEST(files_stay_beneath_their_root),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
