@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+#include "common/config/setting.h"
+
+#include <ctype.h>
+
+#define MAX_DISTANCE 4 /* a name that differs more is not what was meant */
+
+const struct setting settings[CONFIG_COUNT] = {
+#define CONFIG(type, section, key, by_default, min, max, doc)                                      \
+    {SETTING_##type,                                                                               \
+     #section,                                                                                     \
+     #key,                                                                                         \
+     by_default,                                                                                   \
+     min,                                                                                          \
+     max,                                                                                          \
+     doc,                                                                                          \
+     offsetof(struct config, section##_##key)},
+#include "common/config/config.def"
+#undef CONFIG
+};
+
+const char *setting_name(size_t id, enum setting_form form, char *ret_name)
+{
+    const struct setting *s = &settings[id];
+    if (form == SETTING_DOTTED)
+        snprintf(ret_name, SETTING_NAME_SIZE, "%s.%s", s->section, s->key);
+    else if (form == SETTING_FLAG)
+        snprintf(ret_name, SETTING_NAME_SIZE, "%s-%s", s->section, s->key);
+    else
+        snprintf(ret_name, SETTING_NAME_SIZE, "SLUICE_%s_%s", s->section, s->key);
+    for (char *c = ret_name; *c; c++) {
+        if (form == SETTING_VARIABLE)
+            *c = (char)toupper((unsigned char)*c);
+        else if (form == SETTING_FLAG && *c == '_')
+            *c = '-';
+    }
+    return ret_name;
+}
+
+size_t setting_find(const char *name, enum setting_form form)
+{
+    char candidate[SETTING_NAME_SIZE];
+    for (size_t id = 0; id < CONFIG_COUNT; id++)
+        if (strcmp(setting_name(id, form, candidate), name) == 0)
+            return id;
+    return CONFIG_COUNT;
+}
+
+bool setting_section_exists(const char *section)
+{
+    for (size_t id = 0; id < CONFIG_COUNT; id++)
+        if (strcmp(settings[id].section, section) == 0)
+            return true;
+    return false;
+}
+
+/* How many characters must be put in, taken out or changed to make b of a. */
+static size_t distance(const char *a, const char *b)
+{
+    size_t row[SETTING_NAME_SIZE + 1];
+    size_t width = strlen(b);
+    for (size_t j = 0; j <= width; j++)
+        row[j] = j;
+    for (size_t i = 1; a[i - 1]; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= width; j++) {
+            size_t change = diagonal + (a[i - 1] != b[j - 1]);
+            diagonal = row[j];
+            size_t least = row[j] < row[j - 1] ? row[j] + 1 : row[j - 1] + 1;
+            row[j] = change < least ? change : least;
+        }
+    }
+    return row[width];
+}
+
+const char *setting_nearest(const char *name, enum setting_form form, char *ret_text, size_t size)
+{
+    size_t best = CONFIG_COUNT;
+    size_t best_distance = MAX_DISTANCE + 1;
+    char candidate[SETTING_NAME_SIZE];
+    ret_text[0] = 0;
+    if (strlen(name) >= SETTING_NAME_SIZE)
+        return ret_text;
+    for (size_t id = 0; id < CONFIG_COUNT; id++) {
+        size_t d = distance(name, setting_name(id, form, candidate));
+        if (d < best_distance) {
+            best_distance = d;
+            best = id;
+        }
+    }
+    if (best < CONFIG_COUNT)
+        snprintf(ret_text, size, "; did you mean %s%s?", form == SETTING_FLAG ? "--" : "",
+                 setting_name(best, form, candidate));
+    return ret_text;
+}
