@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/support/test.h"
+
+#include "common/model/message.h"
+#include "common/model/retry.h"
+
+static void a_message_survives_its_text(void **unused)
+{
+    (void)unused;
+    struct err err = {0};
+    struct message message = {.job = uuid_v7(), .epoch = 4294967295u};
+    struct message again;
+    char text[MESSAGE_SIZE_MAX];
+    size_t length = message_write(&message, text);
+    assert_ok(message_read((struct sv){text, length}, &again, &err));
+    assert_true(uuid_eq(&message.job, &again.job));
+    assert_int_equal(again.epoch, message.epoch);
+}
+
+static void garbage_is_refused_with_its_reason(void **unused)
+{
+    (void)unused;
+    static const char *const bodies[] = {
+        "",
+        "\x01\xff",
+        "[]",
+        "{\"v\":2,\"job\":\"00000000-0000-7000-8000-000000000000\",\"epoch\":1}",
+        "{\"v\":1,\"job\":\"no\",\"epoch\":1}",
+        "{\"v\":1,\"job\":\"00000000-0000-7000-8000-000000000000\",\"epoch\":0}",
+        "{\"v\":1,\"job\":\"00000000-0000-7000-8000-000000000000\",\"epoch\":1.5}",
+        "{\"v\":1,\"v\":1,\"job\":\"00000000-0000-7000-8000-000000000000\",\"epoch\":1}",
+    };
+    for (size_t i = 0; i < ARRAY_LEN(bodies); i++) {
+        struct err err = {0};
+        struct message message;
+        assert_code(message_read(sv_of(bodies[i]), &message, &err), ERR_MALFORMED);
+        assert_true(err.text[0] != 0);
+    }
+}
+
+static void pauses_double_up_to_the_most(void **unused)
+{
+    (void)unused;
+    const struct retry retry = {.first_ms = 100, .most_ms = 1000};
+    for (uint32_t tries = 1; tries < 100; tries++) {
+        int64_t pause = retry_pause_ms(&retry, tries);
+        int64_t full = tries < 5 ? 100 << (tries - 1) : 1000;
+        assert_true(pause <= full && pause > full / 2 - 1);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_message_survives_its_text),
+        TEST(garbage_is_refused_with_its_reason),
+        TEST(pauses_double_up_to_the_most),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
