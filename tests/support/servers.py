@@ -1,0 +1,363 @@
+# SPDX-License-Identifier: MIT
+"""servers: a private MariaDB and a private RabbitMQ for tests.
+
+Each instance has its own state folder, ports on 127.0.0.1 and, for RabbitMQ, its own Erlang port
+mapper, so that any number of them live side by side with each other and with the machine's own.
+
+Every server is a child of this process and is ended by its own process id. A server is also told
+by the kernel to end when the thread that started it ends: start them from the main thread.
+"""
+
+import ctypes
+import fcntl
+import os
+import random
+import re
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import tempfile
+
+from waiting import wait_until
+
+PR_SET_PDEATHSIG = 1
+FIRST_PORT, LAST_PORT = 20000, 32000  # below the range that the kernel gives to outgoing calls
+START_S = 60.0
+STOP_S = 30.0
+USER = "sluice"
+PASSWORD = "sluice-test"
+MARIADBD = "/usr/sbin/mariadbd"
+RABBITMQ_BIN = "/usr/lib/rabbitmq/bin/"
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def free_port():
+    """A port that nobody listens on and that the kernel hands to nobody meanwhile."""
+    for _ in range(200):
+        port = random.randint(FIRST_PORT, LAST_PORT)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise RuntimeError("no free port")
+
+
+def _in_child():
+    _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+class Server:
+    """What both kinds share: one child process, its log file, its end."""
+
+    name = "server"
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.process = None
+        self.log_path = os.path.join(folder, f"{self.name}.log")
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+
+    def _spawn(self, argv, env=None):
+        with open(self.log_path, "ab") as log:
+            return subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env,
+                                    cwd=self.folder, start_new_session=True,
+                                    preexec_fn=_in_child)
+
+    def _log_tail(self):
+        with open(self.log_path, "rb") as log:
+            return log.read()[-4000:].decode(errors="replace")
+
+    def _check_alive(self):
+        if self.process is None or self.process.poll() is not None:
+            raise RuntimeError(f"{self.name} ended early:\n{self._log_tail()}")
+
+    def wait_ready(self):
+        def ready():
+            self._check_alive()
+            return self.answers()
+        wait_until(lambda: f"{self.name} to answer\n{self._log_tail()}", ready, START_S, 0.1)
+
+    def alive(self):
+        return self.process is not None and self.process.poll() is None
+
+    def _end(self, signo):
+        if self.process is None:
+            return
+        if self.process.poll() is None:
+            self.process.send_signal(signo)
+            try:
+                self.process.wait(STOP_S)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        self.process = None
+
+    def stop(self):
+        """An orderly end; the state stays for the next start()."""
+        self._end(signal.SIGTERM)
+
+    def kill9(self):
+        self._end(signal.SIGKILL)
+
+    def suspend(self):
+        """The server hangs: connections stay open and nothing is answered."""
+        self.process.send_signal(signal.SIGSTOP)
+
+    def resume(self):
+        self.process.send_signal(signal.SIGCONT)
+
+    def restart(self):
+        """An orderly end and a start on the same ports with the same state."""
+        self.stop()
+        self.start()
+        self.wait_ready()
+
+    def close(self):
+        """The end for good: quick, the state is not wanted any more."""
+        self.kill9()
+
+
+class MariaDB(Server):
+    name = "mariadb"
+
+    def __init__(self, folder, port=None, options=()):
+        super().__init__(folder)
+        self.port = port or free_port()
+        self.data = os.path.join(folder, "data")
+        # The path of a unix socket is limited to 107 bytes: not below a deep state folder.
+        self.socket_folder = tempfile.mkdtemp(prefix="sluice-db-")
+        self.socket = os.path.join(self.socket_folder, "s")
+        self.options = list(options)
+
+    def start(self):
+        if not os.path.isdir(self.data):
+            self._copy_template()
+        argv = [MARIADBD, "--no-defaults", f"--datadir={self.data}", f"--socket={self.socket}",
+                f"--port={self.port}", "--bind-address=127.0.0.1", "--skip-name-resolve",
+                f"--pid-file={self.folder}/mariadb.pid", "--max-connections=600",
+                "--performance-schema=OFF", "--innodb-buffer-pool-size=128M",
+                "--innodb-log-file-size=32M", "--character-set-server=utf8mb4"]
+        if os.geteuid() == 0:
+            argv.append("--user=root")
+        self.process = self._spawn(argv + self.options)
+
+    def answers(self):
+        done = subprocess.run(["mariadb-admin", "--no-defaults", f"--socket={self.socket}",
+                               "--user=root", "ping"], capture_output=True, check=False)
+        return done.returncode == 0
+
+    def create(self):
+        """The user that the tests connect as; it may make schemas of its own."""
+        self.sql(f"CREATE OR REPLACE USER '{USER}'@'%' IDENTIFIED BY '{PASSWORD}';"
+                 f"GRANT ALL ON *.* TO '{USER}'@'%';"
+                 "DELETE FROM mysql.global_priv WHERE User = ''; FLUSH PRIVILEGES;"
+                 "CREATE DATABASE IF NOT EXISTS sluice_test CHARACTER SET utf8mb4")
+
+    def sql(self, text, database=None):
+        """Runs statements as root; the rows as lists of text (None for NULL)."""
+        argv = ["mariadb", "--no-defaults", f"--socket={self.socket}", "--user=root", "--batch",
+                "--skip-column-names", "--default-character-set=utf8mb4"]
+        if database:
+            argv.append(database)
+        done = subprocess.run(argv, input=text.encode(), capture_output=True, check=False)
+        if done.returncode:
+            raise RuntimeError(f"{text}: {done.stderr.decode(errors='replace')}")
+        return [[None if cell == "NULL" else cell for cell in line.split("\t")]
+                for line in done.stdout.decode().splitlines()]
+
+    def close(self):
+        super().close()
+        shutil.rmtree(self.socket_folder, ignore_errors=True)
+
+    def environment(self):
+        return {"SLUICE_TEST_DB_HOST": "127.0.0.1", "SLUICE_TEST_DB_PORT": str(self.port),
+                "SLUICE_TEST_DB_USER": USER, "SLUICE_TEST_DB_PASSWORD": PASSWORD,
+                "SLUICE_TEST_DB_NAME": "sluice_test", "SLUICE_TEST_DB_SOCKET": self.socket}
+
+    def _copy_template(self):
+        """mariadb-install-db takes seconds: it runs once per machine and version."""
+        version = subprocess.run([MARIADBD, "--no-defaults", "--version"], capture_output=True,
+                                 check=True).stdout.decode()
+        tag = re.sub(r"[^A-Za-z0-9.-]+", "_", version.split("Ver", 1)[-1].split("for")[0]).strip("_")
+        cache = os.path.join(tempfile.gettempdir(), f"sluice-test-{os.geteuid()}")
+        os.makedirs(cache, mode=0o700, exist_ok=True)
+        if os.stat(cache).st_uid != os.geteuid():
+            raise RuntimeError(f"{cache} belongs to somebody else")
+        template = os.path.join(cache, f"mariadb-{tag}")
+        with open(template + ".lock", "w", encoding="ascii") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not os.path.isdir(template):
+                making = template + ".new"
+                shutil.rmtree(making, ignore_errors=True)
+                argv = ["mariadb-install-db", "--no-defaults", f"--datadir={making}",
+                        "--auth-root-authentication-method=normal", "--skip-test-db",
+                        "--innodb-log-file-size=32M"]
+                if os.geteuid() == 0:
+                    argv.append("--user=root")
+                with open(self.log_path, "ab") as log:
+                    subprocess.run(argv, stdout=log, stderr=log, check=True)
+                os.rename(making, template)
+        shutil.copytree(template, self.data)
+
+
+class RabbitMQ(Server):
+    """`config` holds lines of rabbitmq.conf, `erl` further arguments of the Erlang machine."""
+
+    name = "rabbitmq"
+
+    def __init__(self, folder, port=None, config=None, plugins=(), erl=""):
+        super().__init__(folder)
+        self.port = port or free_port()
+        self.epmd_port = free_port()
+        self.dist_port = free_port()
+        self.epmd = None
+        self.plugins = plugins
+        self.erl = erl
+        self.node = f"sluice{self.port}@localhost"
+        self.config = {
+            "listeners.tcp.1": f"127.0.0.1:{self.port}",
+            "loopback_users": "none",
+            "default_vhost": "sluice",
+            "default_user": USER,
+            "default_pass": PASSWORD,
+            "disk_free_limit.absolute": "50MB",
+            "log.file.level": "info",
+        }
+        self.config.update(config or {})
+
+    def _environment(self):
+        env = {name: value for name, value in os.environ.items()
+               if not name.startswith(("RABBITMQ_", "ERL_")) and name != "NOTIFY_SOCKET"}
+        env.update({
+            "HOME": self.folder,
+            "LANG": "C.UTF-8",
+            "ERL_EPMD_PORT": str(self.epmd_port),
+            "ERL_EPMD_ADDRESS": "127.0.0.1",
+            "RABBITMQ_NODENAME": self.node,
+            "RABBITMQ_DIST_PORT": str(self.dist_port),
+            "RABBITMQ_MNESIA_BASE": f"{self.folder}/mnesia",
+            "RABBITMQ_LOG_BASE": f"{self.folder}/log",
+            "RABBITMQ_CONFIG_FILE": f"{self.folder}/rabbitmq.conf",
+            "RABBITMQ_CONF_ENV_FILE": f"{self.folder}/none",
+            "RABBITMQ_ADVANCED_CONFIG_FILE": f"{self.folder}/none",
+            "RABBITMQ_ENABLED_PLUGINS_FILE": f"{self.folder}/plugins",
+            "RABBITMQ_PID_FILE": f"{self.folder}/rabbitmq.pid",
+        })
+        return env
+
+    def start(self):
+        self._write_files()
+        env = self._environment()
+        if self.epmd is None or self.epmd.poll() is not None:
+            self.epmd = self._spawn(["epmd", "-port", str(self.epmd_port), "-address",
+                                     "127.0.0.1"], env)
+        # With this the start script becomes the Erlang machine: its process id is ours to end.
+        env["RABBITMQ_ALLOW_INPUT"] = "1"
+        env["RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS"] = (
+            "-noinput +S 1:1 +sbwt none +sbwtdcpu none +sbwtdio none "
+            "-kernel inet_dist_use_interface {127,0,0,1} "
+            f"-rabbit quorum_tick_interval 500 {self.erl}")
+        self.process = self._spawn([RABBITMQ_BIN + "rabbitmq-server"], env)
+
+    def _write_files(self):
+        with open(f"{self.folder}/rabbitmq.conf", "w", encoding="ascii") as out:
+            out.writelines(f"{key} = {value}\n" for key, value in self.config.items())
+        with open(f"{self.folder}/plugins", "w", encoding="ascii") as out:
+            out.write(f"[{','.join(self.plugins)}].\n")
+        cookie = f"{self.folder}/.erlang.cookie"
+        if not os.path.exists(cookie):
+            with open(cookie, "w", encoding="ascii") as out:
+                out.write("%032x" % random.getrandbits(128))
+            os.chmod(cookie, 0o400)
+
+    def answers(self):
+        """True when it greets a client: the listener opens last."""
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), timeout=2) as call:
+                call.sendall(b"AMQP\x00\x00\x09\x01")
+                head = call.recv(7)
+                return len(head) == 7 and struct.unpack(">BHI", head)[:2] == (1, 0)
+        except OSError:
+            return False
+
+    def ctl(self, *args):
+        """rabbitmqctl; its standard output. It costs a second or two."""
+        done = subprocess.run([RABBITMQ_BIN + "rabbitmqctl", "--quiet", "-n", self.node, *args],
+                              env=self._environment(), capture_output=True, check=False)
+        if done.returncode:
+            raise RuntimeError(f"rabbitmqctl {' '.join(args)}: "
+                               f"{(done.stderr + done.stdout).decode(errors='replace')}")
+        return done.stdout.decode()
+
+    def queues(self, vhost="sluice"):
+        """{queue: (ready, unacknowledged, consumers)}"""
+        text = self.ctl("--no-table-headers", "list_queues", "-p", vhost, "name",
+                        "messages_ready", "messages_unacknowledged", "consumers")
+        rows = [line.split("\t") for line in text.splitlines() if line.count("\t") == 3]
+        return {row[0]: tuple(int(cell or 0) for cell in row[1:]) for row in rows}
+
+    def add_vhost(self, vhost):
+        """A virtual host that the test user may use; one call instead of two."""
+        self.ctl("eval", f'rabbit_vhost:add(<<"{vhost}">>, <<"test">>), '
+                 f'rabbit_auth_backend_internal:set_permissions(<<"{USER}">>, <<"{vhost}">>, '
+                 '<<".*">>, <<".*">>, <<".*">>, <<"test">>).')
+
+    def delete_vhost(self, vhost):
+        self.ctl("delete_vhost", vhost)
+
+    def close_connections(self, reason="test"):
+        self.ctl("close_all_connections", reason)
+
+    def close(self):
+        super().close()
+        if self.epmd is not None:
+            self.epmd.kill()
+            self.epmd.wait()
+            self.epmd = None
+
+    def environment(self):
+        return {"SLUICE_TEST_AMQP_HOST": "127.0.0.1", "SLUICE_TEST_AMQP_PORT": str(self.port),
+                "SLUICE_TEST_AMQP_USER": USER, "SLUICE_TEST_AMQP_PASSWORD": PASSWORD,
+                "SLUICE_TEST_AMQP_VHOST": self.config["default_vhost"],
+                # The beginning of a shell command line, for tests that are not Python.
+                "SLUICE_TEST_RABBITMQCTL": f"env HOME={self.folder} ERL_EPMD_PORT={self.epmd_port} "
+                                           f"{RABBITMQ_BIN}rabbitmqctl --quiet -n {self.node}"}
+
+
+class Servers:
+    """Both of them, started side by side in a folder of their own."""
+
+    def __init__(self, folder=None, config=None, erl="", mariadb_options=()):
+        self.made = folder is None
+        self.folder = folder or tempfile.mkdtemp(prefix="sluice-servers-")
+        self.mariadb = MariaDB(os.path.join(self.folder, "mariadb"), options=mariadb_options)
+        self.rabbitmq = RabbitMQ(os.path.join(self.folder, "rabbitmq"), config=config, erl=erl)
+
+    def __enter__(self):
+        try:
+            self.rabbitmq.start()
+            self.mariadb.start()
+            self.mariadb.wait_ready()
+            self.mariadb.create()
+            self.rabbitmq.wait_ready()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *unused):
+        self.close()
+
+    def close(self):
+        self.mariadb.close()
+        self.rabbitmq.close()
+        if self.made:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def environment(self):
+        return self.mariadb.environment() | self.rabbitmq.environment()

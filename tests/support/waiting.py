@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: MIT
+"""waiting: the one place where a test lets time pass, always for a condition and with a deadline."""
+
+import time
+
+
+def wait_until(what, condition, timeout_s=10.0, pause_s=0.05):
+    """Returns the first true answer of condition(); AssertionError with `what` at the deadline.
+
+    `what` is a text, or a function that makes one (asked only when the deadline has passed).
+    An answer of None or False means "not yet"; an exception of condition() ends the wait.
+    """
+    deadline = time.monotonic() + timeout_s
+    while True:
+        answer = condition()
+        if answer is not None and answer is not False:
+            return answer
+        if time.monotonic() >= deadline:
+            text = what() if callable(what) else what
+            raise AssertionError(f"waited {timeout_s:g} s for: {text}")
+        time.sleep(pause_s)
