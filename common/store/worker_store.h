@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef COMMON_STORE_WORKER_STORE_H
+#define COMMON_STORE_WORKER_STORE_H
+
+/* worker_store: the fleet. Alive or dead is written here and nowhere else: workers.state. Only the
+ * CHANGING of a beat matters; no clock of one machine is compared with that of another. */
+
+#include "common/model/job.h"
+#include "common/store/store.h"
+
+enum worker_state { WORKER_LIVE, WORKER_STOPPED, WORKER_REPLACED, WORKER_DEAD };
+
+struct worker_row {
+    struct uuid id;
+    char tenant[TENANT_SIZE];
+    char queue[QUEUE_NAME_SIZE];
+    char name[64];
+    char host[256];
+    char boot_id[37];
+    uint32_t pid;
+    char version[33];
+    uint32_t slots;
+    uint32_t busy;
+    uint64_t beat;
+    enum worker_state state;
+    bool draining;
+    int64_t started_us;
+    int64_t beat_age_us; /* by the database's clock, for people only */
+};
+
+const char *worker_state_text(enum worker_state state);
+/* A new row with state live. */
+MUST_USE enum err_code worker_store_register(struct store *store, const struct worker_row *row,
+                                             struct err *err);
+/* Beats and what comes back with one: on a connection of its own, opened by beat_open. */
+struct beat;
+MUST_USE enum err_code beat_open(const struct store_config *cfg, const struct uuid *worker,
+                                 struct beat **ret_beat, struct err *err);
+/* beat + 1 and busy; connects if need be. ERR_FENCED: the row is no longer live (declared dead or
+ * replaced): final. ERR_DB_AWAY: not written, or not known to be. */
+MUST_USE enum err_code beat_write(struct beat *beat, uint32_t busy, struct err *err);
+void beat_free(struct beat *beat);
+
+/* From live only: stopped (said so itself) and replaced (by a newer incarnation). */
+MUST_USE enum err_code worker_store_end(struct store *store, const struct uuid *worker,
+                                        enum worker_state state, struct err *err);
+/* dead, if it is live and its beat is still the one that was seen; ERR_CONFLICT otherwise. */
+MUST_USE enum err_code worker_store_declare_dead(struct store *store, const struct uuid *worker,
+                                                 uint64_t beat_seen, struct err *err);
+MUST_USE enum err_code worker_store_state(struct store *store, const struct uuid *worker,
+                                          enum worker_state *ret_state, struct err *err);
+/* The live rows with this host and name (former incarnations of one worker); free() them. */
+MUST_USE enum err_code worker_store_former(struct store *store, const char *host, const char *name,
+                                           struct worker_row **ret_rows, size_t *ret_count,
+                                           struct err *err);
+
+struct worker_beat {
+    struct uuid id;
+    uint64_t beat;
+};
+/* Beats of all live workers, for the watch; free() them. */
+MUST_USE enum err_code worker_store_beats(struct store *store, struct worker_beat **ret_beats,
+                                          size_t *ret_count, struct err *err);
+/* Workers of a tenant (all if NULL): live ones, and others that ended within the last hour. */
+MUST_USE enum err_code worker_store_list(struct store *store, const char *tenant,
+                                         struct worker_row **ret_rows, size_t *ret_count,
+                                         struct err *err);
+MUST_USE enum err_code worker_store_get(struct store *store, const char *tenant,
+                                        const struct uuid *worker, struct worker_row *ret_row,
+                                        struct err *err);
+
+#endif
