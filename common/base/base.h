@@ -17,7 +17,7 @@
 /* AUTO(thing_free) struct thing *t = NULL; frees t when it goes out of scope; every type that is
  * used so says DEFINE_AUTO(struct thing *, thing_free) in its header. TAKE hands the value on. */
 #define DEFINE_AUTO(type, fn)                                                                      \
-    static inline void fn##_auto(type *slot_)                                                      \
+    static inline void fn##_auto(type *slot_) /* NOLINT(bugprone-macro-parentheses) */             \
     {                                                                                              \
         if (*slot_)                                                                                \
             fn(*slot_);                                                                            \
