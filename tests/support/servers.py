@@ -122,12 +122,34 @@ class Server:
         self.kill9()
 
 
-class MariaDB(Server):
+class MariaDBClient:
+    """Statements by TCP as the test user, who may do everything."""
+
+    def __init__(self, host, port, user, password):
+        self.address = ["--no-defaults", f"--host={host}", f"--port={port}", f"--user={user}"]
+        self.password = password
+
+    def sql(self, text, database=None):
+        """Runs statements; the rows as lists of text (None for NULL)."""
+        argv = ["mariadb", *self.address, "--batch", "--skip-column-names",
+                "--default-character-set=utf8mb4"]
+        if database:
+            argv.append(database)
+        done = subprocess.run(argv, input=text.encode(), capture_output=True, check=False,
+                              env=os.environ | {"MYSQL_PWD": self.password})
+        if done.returncode:
+            raise RuntimeError(f"{text}: {done.stderr.decode(errors='replace')}")
+        return [[None if cell == "NULL" else cell for cell in line.split("\t")]
+                for line in done.stdout.decode().splitlines()]
+
+
+class MariaDB(Server, MariaDBClient):
     name = "mariadb"
 
     def __init__(self, folder, port=None, options=()):
-        super().__init__(folder)
+        Server.__init__(self, folder)
         self.port = port or free_port()
+        MariaDBClient.__init__(self, "127.0.0.1", self.port, "root", "")
         self.data = os.path.join(folder, "data")
         # The path of a unix socket is limited to 107 bytes: not below a deep state folder.
         self.socket_folder = tempfile.mkdtemp(prefix="sluice-db-")
@@ -157,18 +179,6 @@ class MariaDB(Server):
                  f"GRANT ALL ON *.* TO '{USER}'@'%';"
                  "DELETE FROM mysql.global_priv WHERE User = ''; FLUSH PRIVILEGES;"
                  "CREATE DATABASE IF NOT EXISTS sluice_test CHARACTER SET utf8mb4")
-
-    def sql(self, text, database=None):
-        """Runs statements as root; the rows as lists of text (None for NULL)."""
-        argv = ["mariadb", "--no-defaults", f"--socket={self.socket}", "--user=root", "--batch",
-                "--skip-column-names", "--default-character-set=utf8mb4"]
-        if database:
-            argv.append(database)
-        done = subprocess.run(argv, input=text.encode(), capture_output=True, check=False)
-        if done.returncode:
-            raise RuntimeError(f"{text}: {done.stderr.decode(errors='replace')}")
-        return [[None if cell == "NULL" else cell for cell in line.split("\t")]
-                for line in done.stdout.decode().splitlines()]
 
     def close(self):
         super().close()
@@ -205,13 +215,47 @@ class MariaDB(Server):
         shutil.copytree(template, self.data)
 
 
-class RabbitMQ(Server):
+class RabbitMQClient:
+    """What rabbitmqctl tells and does; each call costs half a second."""
+
+    def __init__(self, command, user):
+        self.command = command
+        self.user = user
+
+    def ctl(self, *args):
+        done = subprocess.run([*self.command, *args], capture_output=True, check=False)
+        if done.returncode:
+            raise RuntimeError(f"rabbitmqctl {' '.join(args)}: "
+                               f"{(done.stderr + done.stdout).decode(errors='replace')}")
+        return done.stdout.decode()
+
+    def queues(self, vhost="sluice"):
+        """{queue: (ready, unacknowledged, consumers)}"""
+        text = self.ctl("--no-table-headers", "list_queues", "-p", vhost, "name",
+                        "messages_ready", "messages_unacknowledged", "consumers")
+        rows = [line.split("\t") for line in text.splitlines() if line.count("\t") == 3]
+        return {row[0]: tuple(int(cell or 0) for cell in row[1:]) for row in rows}
+
+    def add_vhost(self, vhost):
+        """A virtual host that the test user may use; one call instead of two."""
+        self.ctl("eval", f'rabbit_vhost:add(<<"{vhost}">>, <<"test">>), '
+                 f'rabbit_auth_backend_internal:set_permissions(<<"{self.user}">>, <<"{vhost}">>, '
+                 '<<".*">>, <<".*">>, <<".*">>, <<"test">>).')
+
+    def delete_vhost(self, vhost):
+        self.ctl("delete_vhost", vhost)
+
+    def close_connections(self, vhost, reason="test"):
+        self.ctl("close_all_connections", "-p", vhost, reason)
+
+
+class RabbitMQ(Server, RabbitMQClient):
     """`config` holds lines of rabbitmq.conf, `erl` further arguments of the Erlang machine."""
 
     name = "rabbitmq"
 
     def __init__(self, folder, port=None, config=None, plugins=(), erl=""):
-        super().__init__(folder)
+        Server.__init__(self, folder)
         self.port = port or free_port()
         self.epmd_port = free_port()
         self.dist_port = free_port()
@@ -219,6 +263,9 @@ class RabbitMQ(Server):
         self.plugins = plugins
         self.erl = erl
         self.node = f"sluice{self.port}@localhost"
+        RabbitMQClient.__init__(self, [
+            "env", f"HOME={folder}", f"ERL_EPMD_PORT={self.epmd_port}",
+            RABBITMQ_BIN + "rabbitmqctl", "--quiet", "-n", self.node], USER)
         self.config = {
             "listeners.tcp.1": f"127.0.0.1:{self.port}",
             "loopback_users": "none",
@@ -285,34 +332,6 @@ class RabbitMQ(Server):
         except OSError:
             return False
 
-    def ctl(self, *args):
-        """rabbitmqctl; its standard output. It costs a second or two."""
-        done = subprocess.run([RABBITMQ_BIN + "rabbitmqctl", "--quiet", "-n", self.node, *args],
-                              env=self._environment(), capture_output=True, check=False)
-        if done.returncode:
-            raise RuntimeError(f"rabbitmqctl {' '.join(args)}: "
-                               f"{(done.stderr + done.stdout).decode(errors='replace')}")
-        return done.stdout.decode()
-
-    def queues(self, vhost="sluice"):
-        """{queue: (ready, unacknowledged, consumers)}"""
-        text = self.ctl("--no-table-headers", "list_queues", "-p", vhost, "name",
-                        "messages_ready", "messages_unacknowledged", "consumers")
-        rows = [line.split("\t") for line in text.splitlines() if line.count("\t") == 3]
-        return {row[0]: tuple(int(cell or 0) for cell in row[1:]) for row in rows}
-
-    def add_vhost(self, vhost):
-        """A virtual host that the test user may use; one call instead of two."""
-        self.ctl("eval", f'rabbit_vhost:add(<<"{vhost}">>, <<"test">>), '
-                 f'rabbit_auth_backend_internal:set_permissions(<<"{USER}">>, <<"{vhost}">>, '
-                 '<<".*">>, <<".*">>, <<".*">>, <<"test">>).')
-
-    def delete_vhost(self, vhost):
-        self.ctl("delete_vhost", vhost)
-
-    def close_connections(self, reason="test"):
-        self.ctl("close_all_connections", reason)
-
     def close(self):
         super().close()
         if self.epmd is not None:
@@ -325,8 +344,7 @@ class RabbitMQ(Server):
                 "SLUICE_TEST_AMQP_USER": USER, "SLUICE_TEST_AMQP_PASSWORD": PASSWORD,
                 "SLUICE_TEST_AMQP_VHOST": self.config["default_vhost"],
                 # The beginning of a shell command line, for tests that are not Python.
-                "SLUICE_TEST_RABBITMQCTL": f"env HOME={self.folder} ERL_EPMD_PORT={self.epmd_port} "
-                                           f"{RABBITMQ_BIN}rabbitmqctl --quiet -n {self.node}"}
+                "SLUICE_TEST_RABBITMQCTL": " ".join(self.command)}
 
 
 class Servers:
@@ -361,3 +379,21 @@ class Servers:
 
     def environment(self):
         return self.mariadb.environment() | self.rabbitmq.environment()
+
+
+class SharedServers:
+    """Those that with_servers told us of: they are for many tests, so nobody stops them."""
+
+    def __init__(self, env):
+        self.env = {name: value for name, value in env.items() if name.startswith("SLUICE_TEST_")}
+        user, password = env["SLUICE_TEST_DB_USER"], env["SLUICE_TEST_DB_PASSWORD"]
+        self.mariadb = MariaDBClient(env["SLUICE_TEST_DB_HOST"], env["SLUICE_TEST_DB_PORT"],
+                                     user, password)
+        self.rabbitmq = RabbitMQClient(env["SLUICE_TEST_RABBITMQCTL"].split(),
+                                       env["SLUICE_TEST_AMQP_USER"])
+
+    def environment(self):
+        return dict(self.env)
+
+    def close(self):
+        pass
