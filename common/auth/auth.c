@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+#include "common/auth/auth.h"
+
+#include "common/auth/key_store.h"
+#include "common/auth/token.h"
+#include "common/auth/token_cache.h"
+#include "common/base/clock.h"
+#include "common/base/openssl.h"
+
+#define RESCAN_MS 3000 /* a key that was taken away stops working within five seconds */
+#define UNKNOWN_MS 250
+
+struct auth {
+    struct auth_config cfg;
+    struct key_store *keys;
+    struct token_cache *cache;
+};
+
+struct auth_config auth_config_of(const struct config *cfg)
+{
+    return (struct auth_config){
+        .keys_dir = cfg->auth_keys_dir,
+        .issuer = cfg->auth_issuer,
+        .audience = cfg->auth_audience,
+        .tenant_claim = cfg->auth_tenant_claim,
+        .roles_claim = cfg->auth_roles_claim,
+        .leeway_s = cfg->auth_leeway_s,
+        .cache_max = cfg->auth_cache_max,
+        .allow_hs256 = cfg->auth_allow_hs256,
+        .rescan_ms = RESCAN_MS,
+        .unknown_ms = UNKNOWN_MS,
+    };
+}
+
+enum err_code auth_open(const struct auth_config *cfg, struct auth **ret_auth, struct err *err)
+{
+    AUTO(auth_close) struct auth *auth = calloc(1, sizeof(*auth));
+    if (!auth)
+        return err_set(err, ERR_NOMEM, "out of memory for the keys");
+    auth->cfg = *cfg;
+    enum err_code rc = token_cache_new(cfg->cache_max, &auth->cache, err);
+    if (!rc)
+        rc = key_store_open(&auth->cfg, &auth->keys, err);
+    if (rc)
+        return rc;
+    *ret_auth = TAKE(auth);
+    return ERR_OK;
+}
+
+void auth_close(struct auth *auth)
+{
+    if (!auth)
+        return;
+    key_store_close(auth->keys);
+    token_cache_free(auth->cache);
+    free(auth);
+}
+
+/* NULL if there is none such; without a kid, the only key that there is. */
+static const struct auth_key *pick(const struct tenant_keys *tenant, const json_t *kid)
+{
+    if (!kid)
+        return tenant->count == 1 ? &tenant->keys[0] : NULL;
+    for (size_t i = 0; i < tenant->count; i++)
+        if (strcmp(tenant->keys[i].kid, json_string_value(kid)) == 0)
+            return &tenant->keys[i];
+    return NULL;
+}
+
+/* The key is within the tenant's keys, which are lent. */
+static enum err_code find_key(struct auth *auth, const struct token *token,
+                              struct tenant_keys **ret_tenant, const struct auth_key **ret_key,
+                              struct err *err)
+{
+    struct sv name;
+    enum err_code rc = token_tenant(token, &auth->cfg, &name, err);
+    if (rc)
+        return rc;
+    for (int look = 0; look < 2; look++) {
+        if (look > 0) /* perhaps the key is new */
+            key_store_refresh(auth->keys, auth->cfg.unknown_ms, true);
+        AUTO(tenant_keys_free) struct tenant_keys *tenant = key_store_find(auth->keys, name);
+        const struct auth_key *key = tenant ? pick(tenant, token->kid) : NULL;
+        if (!key)
+            continue;
+        *ret_key = key;
+        *ret_tenant = TAKE(tenant);
+        return ERR_OK;
+    }
+    return err_set(err, ERR_UNAUTHENTICATED, "tenant %.*s has no key %.128s", SV_ARG(name),
+                   token->kid ? json_string_value(token->kid) : "that goes without saying its kid");
+}
+
+static enum err_code check_token(struct auth *auth, struct sv text, struct identity *ret_identity,
+                                 uint64_t *ret_stamp, struct err *err)
+{
+    TOKEN_AUTO struct token token;
+    AUTO(tenant_keys_free) struct tenant_keys *tenant = NULL;
+    const struct auth_key *key = NULL;
+    enum err_code rc = token_parse(text, &token, err);
+    if (!rc)
+        rc = find_key(auth, &token, &tenant, &key, err);
+    if (!rc)
+        rc = token_verify(&token, key, err);
+    if (!rc)
+        rc = token_identity(&token, &auth->cfg, ret_identity, err);
+    if (!rc)
+        *ret_stamp = tenant->stamp;
+    return rc;
+}
+
+static bool is_remembered(struct auth *auth, const unsigned char *digest,
+                          struct identity *ret_identity)
+{
+    struct identity identity;
+    uint64_t stamp = 0;
+    if (!token_cache_get(auth->cache, digest, &identity, &stamp))
+        return false;
+    if (clock_wall_s() >= identity.expires_s + auth->cfg.leeway_s)
+        return false;
+    AUTO(tenant_keys_free)
+    struct tenant_keys *tenant = key_store_find(auth->keys, sv_of(identity.tenant));
+    if (!tenant || tenant->stamp != stamp)
+        return false;
+    *ret_identity = identity;
+    return true;
+}
+
+static enum err_code check_header(struct auth *auth, struct sv authorization,
+                                  struct identity *ret_identity, struct err *err)
+{
+    unsigned char digest[TOKEN_DIGEST_SIZE];
+    struct sv text;
+    uint64_t stamp = 0;
+    enum err_code rc = token_of_header(authorization, &text, err);
+    if (rc)
+        return rc;
+    if (text.len > AUTH_TOKEN_MAX)
+        return err_set(err, ERR_UNAUTHENTICATED, "the token has %zu bytes, at most %d are allowed",
+                       text.len, AUTH_TOKEN_MAX);
+    if (!EVP_Digest(text.ptr, text.len, digest, NULL, EVP_sha256(), NULL))
+        return err_set(err, ERR_NOMEM, "out of memory for a digest");
+    key_store_refresh(auth->keys, auth->cfg.rescan_ms, false);
+    if (is_remembered(auth, digest, ret_identity))
+        return ERR_OK;
+    struct identity identity;
+    rc = check_token(auth, text, &identity, &stamp, err);
+    if (rc)
+        return rc;
+    token_cache_put(auth->cache, digest, &identity, stamp);
+    *ret_identity = identity;
+    return ERR_OK;
+}
+
+enum err_code auth_check(struct auth *auth, struct sv authorization, struct identity *ret_identity,
+                         char *detail, size_t size, struct err *err)
+{
+    struct err fault = {0};
+    if (size > 0)
+        detail[0] = 0;
+    if (authorization.len == 0)
+        return err_set(err, ERR_UNAUTHENTICATED,
+                       "a token is needed in the header \"Authorization: Bearer TOKEN\"");
+    enum err_code rc = check_header(auth, authorization, ret_identity, &fault);
+    if (!rc)
+        return ERR_OK;
+    snprintf(detail, size, "%s", fault.text);
+    if (rc == ERR_NOMEM)
+        return err_set(err, rc, "out of memory while a token was checked");
+    return err_set(err, ERR_UNAUTHENTICATED, "the token is not valid");
+}
+
+void auth_rescan(struct auth *auth)
+{
+    key_store_refresh(auth->keys, 0, true);
+}
+
+size_t auth_tenants(struct auth *auth)
+{
+    return key_store_count(auth->keys);
+}
+
+bool auth_tenant(struct auth *auth, size_t index, char *ret_name)
+{
+    return key_store_name(auth->keys, index, ret_name);
+}
