@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef COMMON_MODEL_JOB_MEMBER_H
+#define COMMON_MODEL_JOB_MEMBER_H
+
+/* job_member: one member of a JSON object with the pointer to it, read by type and limit.
+ * Threads: any. Memory: text is borrowed from the value; a list's array is the caller's. */
+
+#include "common/model/job_request.h"
+
+struct member {
+    json_t *value;
+    char pointer[ERR_POINTER_MAX];
+};
+
+/* object's pointer + "/" + name, escaped as RFC 6901 says. */
+struct member member_of(const char *object_pointer, const char *name, json_t *value);
+struct member member_item(const struct member *array, size_t index);
+
+MUST_USE enum err_code member_text(const struct member *member, size_t max_bytes,
+                                   const char **ret_text, struct err *err);
+MUST_USE enum err_code member_u32(const struct member *member, uint32_t least, uint32_t most,
+                                  uint32_t *ret_value, struct err *err);
+MUST_USE enum err_code member_list(const struct member *member, size_t max_count, size_t max_bytes,
+                                   struct text_list *ret_list, struct err *err);
+MUST_USE enum err_code member_object(const struct member *member, struct err *err);
+MUST_USE enum err_code member_array(const struct member *member, size_t max_count, struct err *err);
+
+#endif

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+#include "common/model/job_request.h"
+
+#include "common/model/job_member.h"
+#include "common/model/limits.h"
+
+void job_json_drop(json_t **value)
+{
+    json_decref(*value);
+    *value = NULL;
+}
+
+/* The parser's own bound (2048 levels) protects the stack; ours keeps requests readable. */
+static int depth_of(const json_t *value, int limit)
+{
+    int deepest = 0;
+    const char *name = NULL;
+    json_t *item = NULL;
+    size_t i = 0;
+    if (limit == 0 || (!json_is_object(value) && !json_is_array(value)))
+        return 1;
+    if (json_is_object(value)) {
+        json_t *object = json_incref((json_t *)(uintptr_t)value);
+        json_object_foreach(object, name, item)
+        {
+            int depth = depth_of(item, limit - 1);
+            deepest = depth > deepest ? depth : deepest;
+        }
+        json_decref(object);
+    } else {
+        json_array_foreach(value, i, item)
+        {
+            int depth = depth_of(item, limit - 1);
+            deepest = depth > deepest ? depth : deepest;
+        }
+    }
+    return deepest + 1;
+}
+
+enum err_code job_json_read(struct sv text, json_t **ret_value, struct err *err)
+{
+    json_error_t reason;
+    JSON_AUTO json_t *value =
+        json_loadb(text.ptr ? text.ptr : "", text.len, JSON_REJECT_DUPLICATES, &reason);
+    if (!value)
+        return err_set(err, ERR_MALFORMED, "not JSON: %.200s (line %d, column %d)", reason.text,
+                       reason.line, reason.column);
+    if (depth_of(value, LIMIT_JSON_DEPTH + 1) > LIMIT_JSON_DEPTH)
+        return err_set(err, ERR_MALFORMED, "JSON is nested too deep, the limit is %d levels",
+                       LIMIT_JSON_DEPTH);
+    *ret_value = TAKE(value);
+    return ERR_OK;
+}
+
+/* Members of the application under those of the request, one level deep. */
+static void lay_beneath(json_t *merged, const json_t *app)
+{
+    static const char *const joined_arrays[] = {"fileInputs", "tags", "args"};
+    json_t *beneath = json_deep_copy(app);
+    if (json_object_get(merged, "maxSeconds") || json_object_get(merged, "maxMinutes")) {
+        (void)json_object_del(beneath, "maxSeconds");
+        (void)json_object_del(beneath, "maxMinutes");
+    }
+    for (size_t i = 0; i < ARRAY_LEN(joined_arrays); i++) {
+        json_t *ours = json_object_get(merged, joined_arrays[i]);
+        json_t *theirs = json_object_get(beneath, joined_arrays[i]);
+        if (!ours || !theirs)
+            continue;
+        json_t *both = json_copy(theirs);
+        (void)json_array_extend(both, ours);
+        (void)json_object_set_new(merged, joined_arrays[i], both);
+    }
+    json_t *env = json_object_get(merged, "env");
+    if (env)
+        (void)json_object_update_missing(env, json_object_get(beneath, "env"));
+    (void)json_object_update_missing(merged, beneath);
+    json_decref(beneath);
+}
+
+enum err_code job_request_merge(const struct job_request *request, struct sv definition,
+                                struct job_request **ret_merged, struct err *err)
+{
+    JSON_AUTO json_t *app = NULL;
+    enum err_code rc = job_json_read(definition, &app, err);
+    if (rc)
+        return rc;
+    JSON_AUTO json_t *merged = json_deep_copy(request->root);
+    if (!merged)
+        return err_set(err, ERR_NOMEM, "no memory for a request");
+    lay_beneath(merged, app);
+    return job_request_from_json(merged, NULL, ret_merged, err);
+}
+
+enum err_code job_request_complete(struct job_request *request, struct err *err)
+{
+    if (request->command.count == 0)
+        return err_set_at(err, ERR_INVALID, "/command",
+                          "neither the request nor its application has a command");
+    if (!request->has_max_seconds) {
+        request->max_seconds = DEFAULT_MAX_SECONDS;
+        request->has_max_seconds = true;
+        if (json_object_set_new(request->root, "maxSeconds", json_integer(DEFAULT_MAX_SECONDS)))
+            return err_set(err, ERR_NOMEM, "no memory for a request");
+    }
+    return ERR_OK;
+}
+
+char *job_request_text(const struct job_request *request)
+{
+    JSON_AUTO json_t *copy = json_copy(request->root);
+    if (!copy)
+        return NULL;
+    (void)json_object_del(copy, "idempotencyKey");
+    return json_dumps(copy, JSON_COMPACT | JSON_SORT_KEYS);
+}
+
+char *job_request_tags(const struct job_request *request)
+{
+    JSON_AUTO json_t *tags = json_array();
+    for (size_t i = 0; tags && i < request->tags.count; i++)
+        (void)json_array_append_new(tags, json_string(request->tags.items[i]));
+    return tags ? json_dumps(tags, JSON_COMPACT) : NULL;
+}

@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: MIT */
+#include "common/model/job_request.h"
+
+#include "common/base/fs.h"
+#include "common/model/job_member.h"
+#include "common/model/limits.h"
+
+#include <ctype.h>
+
+typedef enum err_code member_reader(struct job_request *request, const struct member *member,
+                                    struct err *err);
+
+/* Letters, digits and . _ - +, beginning with a letter or digit: safe in paths, URLs and logs. */
+static enum err_code check_word(const struct member *member, const char *text, struct err *err)
+{
+    for (const char *at = text; *at; at++) {
+        bool first = at == text;
+        if (isalnum((unsigned char)*at) || (!first && strchr("._-+", *at)))
+            continue;
+        return err_set_at(err, ERR_INVALID, member->pointer,
+                          "letters, digits and . _ - + are allowed, beginning with a letter or "
+                          "digit; byte %zu is not",
+                          (size_t)(at - text) + 1);
+    }
+    if (!*text)
+        return err_set_at(err, ERR_INVALID, member->pointer, "it must not be empty");
+    return ERR_OK;
+}
+
+/* Text shown to people: no control characters, no blank at either end, not empty. */
+static enum err_code check_label(const struct member *member, const char *text, struct err *err)
+{
+    size_t length = strlen(text);
+    if (length == 0)
+        return err_set_at(err, ERR_INVALID, member->pointer, "it must not be empty");
+    if (text[0] == ' ' || text[length - 1] == ' ')
+        return err_set_at(err, ERR_INVALID, member->pointer,
+                          "it must not begin or end with a blank");
+    for (size_t i = 0; i < length; i++) {
+        unsigned char byte = (unsigned char)text[i];
+        if (byte < 0x20 || byte == 0x7F || byte == '/')
+            return err_set_at(err, ERR_INVALID, member->pointer,
+                              "control characters and '/' are not allowed; byte %zu is one", i + 1);
+    }
+    return ERR_OK;
+}
+
+static enum err_code read_word(const struct member *member, size_t max, const char **ret,
+                               struct err *err)
+{
+    enum err_code rc = member_text(member, max, ret, err);
+    return rc ? rc : check_word(member, *ret, err);
+}
+
+static enum err_code read_name(struct job_request *request, const struct member *member,
+                               struct err *err)
+{
+    enum err_code rc = member_text(member, LIMIT_NAME_BYTES, &request->name, err);
+    return rc ? rc : check_label(member, request->name, err);
+}
+
+static enum err_code read_command(struct job_request *request, const struct member *member,
+                                  struct err *err)
+{
+    enum err_code rc =
+        member_list(member, LIMIT_COMMAND_WORDS, LIMIT_WORD_BYTES, &request->command, err);
+    if (rc)
+        return rc;
+    if (request->command.count == 0 || !request->command.items[0][0])
+        return err_set_at(err, ERR_INVALID, member->pointer,
+                          "it must begin with the name of a program");
+    return ERR_OK;
+}
+
+static enum err_code read_args(struct job_request *request, const struct member *member,
+                               struct err *err)
+{
+    return member_list(member, LIMIT_COMMAND_WORDS, LIMIT_WORD_BYTES, &request->args, err);
+}
+
+static enum err_code read_app_id(struct job_request *request, const struct member *member,
+                                 struct err *err)
+{
+    return read_word(member, 64, &request->app_id, err);
+}
+
+static enum err_code read_app_version(struct job_request *request, const struct member *member,
+                                      struct err *err)
+{
+    return read_word(member, 32, &request->app_version, err);
+}
+
+static enum err_code read_system_id(struct job_request *request, const struct member *member,
+                                    struct err *err)
+{
+    return read_word(member, 64, &request->system_id, err);
+}
+
+static enum err_code check_env_name(const struct member *member, const char *name, struct err *err)
+{
+    size_t length = strlen(name);
+    if (length == 0 || length > LIMIT_ENV_NAME_BYTES)
+        return err_set_at(err, ERR_INVALID, member->pointer,
+                          "a variable's name has 1 to %d bytes, this has %zu", LIMIT_ENV_NAME_BYTES,
+                          length);
+    for (size_t i = 0; i < length; i++) {
+        if (name[i] != '_' && !isalpha((unsigned char)name[i]) &&
+            (i == 0 || !isdigit((unsigned char)name[i])))
+            return err_set_at(err, ERR_INVALID, member->pointer,
+                              "a variable's name has letters, digits and _ and does not begin with "
+                              "a digit");
+    }
+    if (strncmp(name, "SLUICE_", 7) == 0)
+        return err_set_at(err, ERR_INVALID, member->pointer,
+                          "names that begin with SLUICE_ are set by the service");
+    return ERR_OK;
+}
+
+static enum err_code read_env(struct job_request *request, const struct member *member,
+                              struct err *err)
+{
+    enum err_code rc = member_object(member, err);
+    if (rc)
+        return rc;
+    size_t count = json_object_size(member->value);
+    if (count > LIMIT_ENV_COUNT)
+        return err_set_at(err, ERR_INVALID, member->pointer,
+                          "%zu variables are too many, the limit is %d", count, LIMIT_ENV_COUNT);
+    request->env = calloc(count ? count : 1, sizeof(*request->env));
+    if (!request->env)
+        return err_set(err, ERR_NOMEM, "no memory for %zu variables", count);
+    const char *name = NULL;
+    json_t *value = NULL;
+    json_object_foreach(member->value, name, value)
+    {
+        struct member item = member_of(member->pointer, name, value);
+        struct job_env *env = &request->env[request->env_count++];
+        env->name = name;
+        rc = check_env_name(&item, name, err);
+        if (rc == ERR_OK)
+            rc = member_text(&item, LIMIT_WORD_BYTES, &env->value, err);
+        if (rc)
+            return rc;
+    }
+    return ERR_OK;
+}
+
+/* Permission bits as octal text, as chmod takes them. */
+static enum err_code read_mode(const struct member *member, unsigned *ret_mode, struct err *err)
+{
+    const char *text = NULL;
+    unsigned mode = 0;
+    enum err_code rc = member_text(member, 4, &text, err);
+    if (rc)
+        return rc;
+    size_t length = strspn(text, "01234567");
+    for (size_t i = 0; i < length; i++)
+        mode = mode << 3 | (unsigned)(text[i] - '0');
+    if (length < 3 || text[length] || mode > 0777)
+        return err_set_at(err, ERR_INVALID, member->pointer,
+                          "'%s' is not a file mode from \"000\" to \"0777\" in octal", text);
+    *ret_mode = mode;
+    return ERR_OK;
+}
+
+static enum err_code check_url(const struct member *member, const char *url, struct err *err)
+{
+    static const char *const schemes[] = {"http://", "https://", "file:///"};
+    for (size_t i = 0; i < ARRAY_LEN(schemes); i++) {
+        if (strncmp(url, schemes[i], strlen(schemes[i])) == 0 && url[strlen(schemes[i])])
+            return ERR_OK;
+    }
+    return err_set_at(err, ERR_INVALID, member->pointer,
+                      "an address that begins with http://, https:// or file:/// is wanted here");
+}
+
+static enum err_code read_input_member(struct job_input *input, const struct member *member,
+                                       const char *name, struct err *err)
+{
+    enum err_code rc = ERR_OK;
+    const char *text = NULL;
+    if (strcmp(name, "sourceUrl") == 0) {
+        rc = member_text(member, LIMIT_URL_BYTES, &input->source_url, err);
+        return rc ? rc : check_url(member, input->source_url, err);
+    }
+    if (strcmp(name, "content") == 0) {
+        rc = member_text(member, LIMIT_INLINE_BYTES, &text, err);
+        if (rc == ERR_OK)
+            input->content = (struct sv){text, json_string_length(member->value)};
+        return rc;
+    }
+    if (strcmp(name, "targetPath") == 0) {
+        rc = member_text(member, LIMIT_PATH_BYTES, &input->target_path, err);
+        if (rc == ERR_OK && !fs_path_is_safe(sv_of(input->target_path)))
+            rc = err_set_at(err, ERR_INVALID, member->pointer,
+                            "a relative path without empty, '.' and '..' parts is wanted here");
+        return rc;
+    }
+    if (strcmp(name, "mode") == 0)
+        return read_mode(member, &input->mode, err);
+    return err_set_at(err, ERR_UNKNOWN_MEMBER, member->pointer,
+                      "'%s' is not a member of a file input; sourceUrl, content, targetPath and "
+                      "mode are",
+                      name);
+}
+
+static enum err_code read_input(struct job_input *input, const struct member *member,
+                                struct err *err)
+{
+    enum err_code rc = member_object(member, err);
+    if (rc)
+        return rc;
+    input->mode = 0644;
+    const char *name = NULL;
+    json_t *value = NULL;
+    json_object_foreach(member->value, name, value)
+    {
+        struct member item = member_of(member->pointer, name, value);
+        rc = read_input_member(input, &item, name, err);
+        if (rc)
+            return rc;
+    }
+    if (!input->source_url == !input->content.ptr)
+        return err_set_at(err, ERR_INVALID, member->pointer,
+                          "a file input has either sourceUrl or content");
+    if (!input->target_path)
+        return err_set_at(err, ERR_INVALID, member->pointer, "targetPath is missing");
+    return ERR_OK;
+}
+
+static enum err_code read_inputs(struct job_request *request, const struct member *member,
+                                 struct err *err)
+{
+    enum err_code rc = member_array(member, LIMIT_INPUT_COUNT, err);
+    if (rc)
+        return rc;
+    size_t count = json_array_size(member->value);
+    size_t inline_bytes = 0;
+    request->inputs = calloc(count ? count : 1, sizeof(*request->inputs));
+    if (!request->inputs)
+        return err_set(err, ERR_NOMEM, "no memory for %zu file inputs", count);
+    for (size_t i = 0; i < count; i++) {
+        struct member item = member_item(member, i);
+        rc = read_input(&request->inputs[request->input_count++], &item, err);
+        if (rc)
+            return rc;
+        inline_bytes += request->inputs[i].content.len;
+    }
+    if (inline_bytes > LIMIT_INLINE_BYTES)
+        return err_set_at(err, ERR_INVALID, member->pointer,
+                          "%zu bytes of inline content are too many, the limit is %d", inline_bytes,
+                          LIMIT_INLINE_BYTES);
+    return ERR_OK;
+}
+
+static enum err_code read_node_count(struct job_request *request, const struct member *member,
+                                     struct err *err)
+{
+    return member_u32(member, 1, LIMIT_NODES, &request->node_count, err);
+}
+
+static enum err_code read_cores_per_node(struct job_request *request, const struct member *member,
+                                         struct err *err)
+{
+    return member_u32(member, 1, LIMIT_CORES, &request->cores_per_node, err);
+}
+
+static enum err_code read_memory_mb(struct job_request *request, const struct member *member,
+                                    struct err *err)
+{
+    return member_u32(member, 1, LIMIT_MEMORY_MB, &request->memory_mb, err);
+}
+
+static enum err_code read_max_minutes(struct job_request *request, const struct member *member,
+                                      struct err *err)
+{
+    uint32_t minutes = 0;
+    enum err_code rc = member_u32(member, 1, LIMIT_MINUTES, &minutes, err);
+    if (rc)
+        return rc;
+    if (request->has_max_seconds)
+        return err_set_at(err, ERR_INVALID, member->pointer,
+                          "maxMinutes and maxSeconds exclude each other");
+    request->max_seconds = minutes * 60;
+    request->has_max_seconds = true;
+    return ERR_OK;
+}
+
+static enum err_code read_max_seconds(struct job_request *request, const struct member *member,
+                                      struct err *err)
+{
+    if (request->has_max_seconds)
+        return err_set_at(err, ERR_INVALID, member->pointer,
+                          "maxMinutes and maxSeconds exclude each other");
+    request->has_max_seconds = true;
+    return member_u32(member, 1, LIMIT_MINUTES * 60, &request->max_seconds, err);
+}
+
+static enum err_code read_archive_mode(struct job_request *request, const struct member *member,
+                                       struct err *err)
+{
+    static const char *const modes[] = {"never", "onSuccess", "always"};
+    const char *text = NULL;
+    enum err_code rc = member_text(member, 32, &text, err);
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < ARRAY_LEN(modes); i++) {
+        if (strcmp(text, modes[i]) == 0) {
+            request->archive = (enum archive_mode)i;
+            return ERR_OK;
+        }
+    }
+    return err_set_at(err, ERR_INVALID, member->pointer,
+                      "'%s' is not an archive mode; never, onSuccess and always are", text);
+}
+
+static enum err_code read_archive(struct job_request *request, const struct member *member,
+                                  struct err *err)
+{
+    enum err_code rc = member_object(member, err);
+    const char *name = NULL;
+    json_t *value = NULL;
+    if (rc)
+        return rc;
+    json_object_foreach(member->value, name, value)
+    {
+        struct member item = member_of(member->pointer, name, value);
+        if (strcmp(name, "mode") == 0)
+            rc = read_archive_mode(request, &item, err);
+        else if (strcmp(name, "includes") == 0)
+            rc = member_list(&item, LIMIT_PATTERN_COUNT, LIMIT_PATTERN_BYTES, &request->includes,
+                             err);
+        else if (strcmp(name, "excludes") == 0)
+            rc = member_list(&item, LIMIT_PATTERN_COUNT, LIMIT_PATTERN_BYTES, &request->excludes,
+                             err);
+        else
+            rc = err_set_at(err, ERR_UNKNOWN_MEMBER, item.pointer,
+                            "'%s' is not a member of archive; mode, includes and excludes are",
+                            name);
+        if (rc)
+            return rc;
+    }
+    return ERR_OK;
+}
+
+static enum err_code read_tags(struct job_request *request, const struct member *member,
+                               struct err *err)
+{
+    enum err_code rc = member_list(member, LIMIT_TAG_COUNT, LIMIT_TAG_BYTES, &request->tags, err);
+    for (size_t i = 0; i < request->tags.count && rc == ERR_OK; i++) {
+        struct member item = member_item(member, i);
+        rc = check_label(&item, request->tags.items[i], err);
+    }
+    return rc;
+}
+
+static enum err_code read_notes(struct job_request *request, const struct member *member,
+                                struct err *err)
+{
+    return member_text(member, LIMIT_NOTES_BYTES, &request->notes, err);
+}
+
+static enum err_code read_idempotency(struct job_request *request, const struct member *member,
+                                      struct err *err)
+{
+    enum err_code rc = member_text(member, LIMIT_KEY_BYTES, &request->idempotency_key, err);
+    return rc ? rc : check_label(member, request->idempotency_key, err);
+}
+
+static const struct {
+    const char *name;
+    bool in_app;
+    member_reader *read;
+} member_table[] = {
+#define MEMBER(id, name, in_app) {name, in_app, read_##id},
+#include "common/model/job_member.def"
+#undef MEMBER
+};
+
+static enum err_code read_member(struct job_request *request, const struct member *member,
+                                 const char *name, bool as_app, struct err *err)
+{
+    for (size_t i = 0; i < ARRAY_LEN(member_table); i++) {
+        if (strcmp(name, member_table[i].name) != 0)
+            continue;
+        if (as_app && !member_table[i].in_app)
+            return err_set_at(err, ERR_UNKNOWN_MEMBER, member->pointer,
+                              "'%s' belongs to a request, not to an application", name);
+        return member_table[i].read(request, member, err);
+    }
+    return err_set_at(err, ERR_UNKNOWN_MEMBER, member->pointer,
+                      "'%.64s' is not a member of a job request", name);
+}
+
+/* What execve takes: Linux limits the sum; ours is well below it. */
+static enum err_code check_launch_size(const struct job_request *request, struct err *err)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < request->command.count; i++)
+        bytes += strlen(request->command.items[i]) + 1;
+    for (size_t i = 0; i < request->args.count; i++)
+        bytes += strlen(request->args.items[i]) + 1;
+    for (size_t i = 0; i < request->env_count; i++)
+        bytes += strlen(request->env[i].name) + strlen(request->env[i].value) + 2;
+    if (bytes > LIMIT_LAUNCH_BYTES)
+        return err_set(err, ERR_INVALID,
+                       "command, args and env have %zu bytes together, the limit is %d; put large "
+                       "values into a file input",
+                       bytes, LIMIT_LAUNCH_BYTES);
+    return ERR_OK;
+}
+
+static enum err_code read_all(struct job_request *request, const char *prefix, bool as_app,
+                              struct err *err)
+{
+    const char *name = NULL;
+    json_t *value = NULL;
+    struct member root = {.value = request->root};
+    (void)snprintf(root.pointer, sizeof(root.pointer), "%s", prefix ? prefix : "");
+    enum err_code rc = member_object(&root, err);
+    if (rc)
+        return rc;
+    json_object_foreach(request->root, name, value)
+    {
+        struct member member = member_of(root.pointer, name, value);
+        rc = read_member(request, &member, name, as_app, err);
+        if (rc)
+            return rc;
+    }
+    if (!as_app && !request->name)
+        return err_set_at(err, ERR_INVALID, root.pointer, "name is missing");
+    if (!request->app_id != !request->app_version)
+        return err_set_at(err, ERR_INVALID, root.pointer, "appId and appVersion belong together");
+    if (!as_app && !request->app_id && request->command.count == 0)
+        return err_set_at(err, ERR_INVALID, root.pointer,
+                          "command is missing; give command, or appId and appVersion");
+    return check_launch_size(request, err);
+}
+
+static enum err_code read_request(json_t *value, const char *prefix, bool as_app,
+                                  struct job_request **ret_request, struct err *err)
+{
+    AUTO(job_request_free) struct job_request *request = calloc(1, sizeof(*request));
+    if (!request)
+        return err_set(err, ERR_NOMEM, "no memory for a request");
+    request->root = json_incref(value);
+    request->archive = ARCHIVE_ALWAYS;
+    request->node_count = 1;
+    request->cores_per_node = 1;
+    enum err_code rc = read_all(request, prefix, as_app, err);
+    if (rc == ERR_OK)
+        *ret_request = TAKE(request);
+    return rc;
+}
+
+enum err_code job_request_from_json(json_t *value, const char *prefix,
+                                    struct job_request **ret_request, struct err *err)
+{
+    return read_request(value, prefix, false, ret_request, err);
+}
+
+enum err_code job_request_parse(struct sv text, struct job_request **ret_request, struct err *err)
+{
+    JSON_AUTO json_t *value = NULL;
+    enum err_code rc = job_json_read(text, &value, err);
+    return rc ? rc : read_request(value, NULL, false, ret_request, err);
+}
+
+enum err_code job_request_check_app(struct sv definition, struct err *err)
+{
+    JSON_AUTO json_t *value = NULL;
+    AUTO(job_request_free) struct job_request *request = NULL;
+    enum err_code rc = job_json_read(definition, &value, err);
+    return rc ? rc : read_request(value, NULL, true, &request, err);
+}
+
+void job_request_free(struct job_request *request)
+{
+    if (!request)
+        return;
+    free(request->command.items);
+    free(request->args.items);
+    free(request->includes.items);
+    free(request->excludes.items);
+    free(request->tags.items);
+    free(request->env);
+    free(request->inputs);
+    json_decref(request->root);
+    free(request);
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/support/test.h"
+
+#include "common/model/job_request.h"
+#include "common/model/limits.h"
+
+#define PLAIN "\"name\":\"n\",\"command\":[\"/bin/true\"]"
+
+static void a_full_request_is_read(void **unused)
+{
+    (void)unused;
+    struct err err = {0};
+    AUTO(job_request_free) struct job_request *request = NULL;
+    assert_ok(job_request_parse(
+        SV("{\"name\":\"render 7\",\"command\":[\"sh\",\"-c\",\"echo\"],\"args\":[\"x y\"],"
+           "\"env\":{\"A_1\":\"b\"},\"fileInputs\":[{\"content\":\"hi\",\"targetPath\":\"in/a\","
+           "\"mode\":\"0755\"},{\"sourceUrl\":\"https://h/x\",\"targetPath\":\"b\"}],"
+           "\"nodeCount\":2,\"coresPerNode\":4,\"memoryMB\":512,\"maxMinutes\":3,"
+           "\"archive\":{\"mode\":\"onSuccess\",\"includes\":[\"*.txt\"]},"
+           "\"tags\":[\"gpu\"],\"notes\":\"n\",\"idempotencyKey\":\"k\"}"),
+        &request, &err));
+    assert_int_equal(request->max_seconds, 180);
+    assert_int_equal(request->inputs[0].mode, 0755);
+    assert_int_equal(request->inputs[1].mode, 0644);
+    assert_int_equal(request->archive, ARCHIVE_ON_SUCCESS);
+    assert_string_equal(request->env[0].value, "b");
+    assert_string_equal(request->args.items[0], "x y");
+    TEXT_AUTO char *tags = job_request_tags(request);
+    assert_string_equal(tags, "[\"gpu\"]");
+}
+
+static void every_fault_is_told_with_its_pointer(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *text;
+        enum err_code code;
+        const char *pointer;
+    } rows[] = {
+        {"{", ERR_MALFORMED, ""},
+        {"[]", ERR_INVALID, ""},
+        {"{\"name\":\"n\",\"name\":\"n\"}", ERR_MALFORMED, ""},
+        {"{\"name\":\"a\\u0000b\"}", ERR_MALFORMED, ""},
+        {"{\"name\":\"\\ud800\"}", ERR_MALFORMED, ""},
+        {"{\"command\":[\"x\"]}", ERR_INVALID, ""},
+        {"{\"name\":\"n\"}", ERR_INVALID, ""},
+        {"{\"name\":\"a/b\",\"command\":[\"x\"]}", ERR_INVALID, "/name"},
+        {"{\"name\":7,\"command\":[\"x\"]}", ERR_INVALID, "/name"},
+        {"{\"name\":\"n\",\"command\":[]}", ERR_INVALID, "/command"},
+        {"{\"name\":\"n\",\"command\":[1]}", ERR_INVALID, "/command/0"},
+        {"{" PLAIN ",\"zap\":1}", ERR_UNKNOWN_MEMBER, "/zap"},
+        {"{" PLAIN ",\"a/b\":1}", ERR_UNKNOWN_MEMBER, "/a~1b"},
+        {"{" PLAIN ",\"memoryMB\":0}", ERR_INVALID, "/memoryMB"},
+        {"{" PLAIN ",\"memoryMB\":1.5}", ERR_INVALID, "/memoryMB"},
+        {"{" PLAIN ",\"memoryMB\":null}", ERR_INVALID, "/memoryMB"},
+        {"{" PLAIN ",\"nodeCount\":99999999999}", ERR_INVALID, "/nodeCount"},
+        {"{" PLAIN ",\"maxMinutes\":1,\"maxSeconds\":1}", ERR_INVALID, "/maxSeconds"},
+        {"{" PLAIN ",\"env\":{\"SLUICE_X\":\"1\"}}", ERR_INVALID, "/env/SLUICE_X"},
+        {"{" PLAIN ",\"env\":{\"1X\":\"1\"}}", ERR_INVALID, "/env/1X"},
+        {"{" PLAIN ",\"env\":{\"X\":1}}", ERR_INVALID, "/env/X"},
+        {"{" PLAIN ",\"fileInputs\":[{\"content\":\"\",\"targetPath\":\"../x\"}]}", ERR_INVALID,
+         "/fileInputs/0/targetPath"},
+        {"{" PLAIN ",\"fileInputs\":[{\"content\":\"\",\"targetPath\":\"/x\"}]}", ERR_INVALID,
+         "/fileInputs/0/targetPath"},
+        {"{" PLAIN ",\"fileInputs\":[{\"sourceUrl\":\"ftp://x/\",\"targetPath\":\"x\"}]}",
+         ERR_INVALID, "/fileInputs/0/sourceUrl"},
+        {"{" PLAIN ",\"fileInputs\":[{\"targetPath\":\"x\"}]}", ERR_INVALID, "/fileInputs/0"},
+        {"{" PLAIN ",\"fileInputs\":[{\"content\":\"\",\"targetPath\":\"x\",\"mode\":\"7777\"}]}",
+         ERR_INVALID, "/fileInputs/0/mode"},
+        {"{" PLAIN ",\"archive\":{\"mode\":\"maybe\"}}", ERR_INVALID, "/archive/mode"},
+        {"{" PLAIN ",\"tags\":[\"\"]}", ERR_INVALID, "/tags/0"},
+        {"{\"name\":\"n\",\"appId\":\"a\"}", ERR_INVALID, ""},
+        {"{\"name\":\"n\",\"appId\":\"../a\",\"appVersion\":\"1\"}", ERR_INVALID, "/appId"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct err err = {0};
+        struct job_request *request = NULL;
+        enum err_code rc = job_request_parse(sv_of(rows[i].text), &request, &err);
+        if (rc != rows[i].code || strcmp(err.pointer, rows[i].pointer) != 0)
+            fail_msg("%s: %s at '%s' (%s)", rows[i].text, err_name(rc), err.pointer, err.text);
+        assert_null(request);
+    }
+}
+
+static void deep_json_is_refused(void **unused)
+{
+    (void)unused;
+    struct err err = {0};
+    struct job_request *request = NULL;
+    BUF_AUTO struct buf text = BUF_INIT(1000000);
+    for (int i = 0; i < 100000; i++)
+        buf_add_text(&text, "[");
+    assert_code(job_request_parse(buf_sv(&text), &request, &err), ERR_MALFORMED);
+    err_clear(&err);
+    buf_clear(&text);
+    for (int i = 0; i < 40; i++)
+        buf_add_text(&text, "[");
+    for (int i = 0; i < 40; i++)
+        buf_add_text(&text, "]");
+    assert_code(job_request_parse(buf_sv(&text), &request, &err), ERR_MALFORMED);
+}
+
+static void an_application_lies_beneath_the_request(void **unused)
+{
+    (void)unused;
+    struct err err = {0};
+    AUTO(job_request_free) struct job_request *request = NULL;
+    AUTO(job_request_free) struct job_request *merged = NULL;
+    struct sv app = SV("{\"command\":[\"run\"],\"args\":[\"-a\"],\"env\":{\"A\":\"app\",\"B\":"
+                       "\"app\"},\"memoryMB\":64,\"maxMinutes\":5,\"tags\":[\"t\"]}");
+    assert_ok(job_request_check_app(app, &err));
+    assert_ok(job_request_parse(SV("{\"name\":\"n\",\"appId\":\"a\",\"appVersion\":\"1\",\"args\":["
+                                   "\"-b\"],\"env\":{\"A\":\"mine\"},\"maxSeconds\":7}"),
+                                &request, &err));
+    assert_ok(job_request_merge(request, app, &merged, &err));
+    assert_ok(job_request_complete(merged, &err));
+    assert_int_equal(merged->memory_mb, 64);
+    assert_int_equal(merged->max_seconds, 7);
+    assert_int_equal(merged->args.count, 2);
+    assert_string_equal(merged->args.items[0], "-a");
+    assert_int_equal(merged->env_count, 2);
+    assert_string_equal(merged->env[0].value, "mine");
+    assert_code(job_request_check_app(SV("{\"name\":\"n\"}"), &err), ERR_UNKNOWN_MEMBER);
+}
+
+static void equal_requests_have_equal_text(void **unused)
+{
+    (void)unused;
+    struct err err = {0};
+    AUTO(job_request_free) struct job_request *a = NULL;
+    AUTO(job_request_free) struct job_request *b = NULL;
+    assert_ok(job_request_parse(SV("{" PLAIN ",\"idempotencyKey\":\"k\"}"), &a, &err));
+    assert_ok(job_request_parse(SV("{ \"command\":[\"/bin/true\"], \"name\":\"n\"}"), &b, &err));
+    TEXT_AUTO char *text_a = job_request_text(a);
+    TEXT_AUTO char *text_b = job_request_text(b);
+    assert_string_equal(text_a, text_b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_full_request_is_read),         TEST(every_fault_is_told_with_its_pointer),
+        TEST(deep_json_is_refused),           TEST(an_application_lies_beneath_the_request),
+        TEST(equal_requests_have_equal_text),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
