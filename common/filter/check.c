@@ -3,7 +3,8 @@
 
 #include "common/base/clock.h"
 
-#define DATE_LENGTH 10 /* 2026-01-31 */
+#define DATE_LENGTH 10                                /* 2026-01-31 */
+#define TIME_END_US (INT64_C(253402300800) * 1000000) /* the year 10000 */
 
 struct check {
     struct filter *f;
@@ -30,10 +31,11 @@ static enum err_code refuse_pair(const struct check *c, const struct node *n, un
 static bool read_time(struct sv text, int64_t *ret_us)
 {
     char whole[CLOCK_TEXT_SIZE];
-    if (text.len != DATE_LENGTH)
-        return clock_parse_rfc3339(text, ret_us);
-    (void)snprintf(whole, sizeof(whole), "%.*sT00:00:00Z", SV_ARG(text));
-    return clock_parse_rfc3339(sv_of(whole), ret_us);
+    if (text.len == DATE_LENGTH) {
+        (void)snprintf(whole, sizeof(whole), "%.*sT00:00:00Z", SV_ARG(text));
+        text = sv_of(whole);
+    }
+    return clock_parse_rfc3339(text, ret_us) && *ret_us >= 0 && *ret_us < TIME_END_US;
 }
 
 /* A string that meets a time becomes one. */
@@ -44,8 +46,8 @@ static enum err_code meet_time(const struct check *c, struct node *n, unsigned o
         return ERR_OK;
     if (!read_time(n->value.text, &us))
         return filter_refuse(c->f, c->report, n->at, c->err,
-                             "this is not a time; write it as '2026-01-31T12:00:00Z' or "
-                             "'2026-01-31'");
+                             "this is not a time from 1970 to 9999; write it as "
+                             "'2026-01-31T12:00:00Z' or '2026-01-31'");
     n->type = FILTER_TIME;
     n->value = (struct filter_value){.type = FILTER_TIME, .integer = us};
     return ERR_OK;
