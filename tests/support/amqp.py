@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: MIT
+"""amqp: as much of AMQP 0-9-1 as tests need to put a message somewhere and to look at one."""
+
+import socket
+import struct
+
+
+def _short(text):
+    data = text.encode()
+    return bytes([len(data)]) + data
+
+
+def _long(data):
+    return struct.pack(">I", len(data)) + data
+
+
+class Connection:
+    def __init__(self, host, port, user, password, vhost, timeout_s=10):
+        self.socket = socket.create_connection((host, int(port)), timeout=timeout_s)
+        self.stream = self.socket.makefile("rb")
+        self.socket.sendall(b"AMQP\x00\x00\x09\x01")
+        self._expect(10, 10)
+        secret = b"\0" + user.encode() + b"\0" + password.encode()
+        self._method(0, 10, 11, _long(b"") + _short("PLAIN") + _long(secret) + _short("en_US"))
+        tune = self._expect(10, 30)
+        self._method(0, 10, 31, tune[:6] + struct.pack(">H", 0))
+        self._method(0, 10, 40, _short(vhost) + b"\0\0")
+        self._expect(10, 41)
+        self._method(1, 20, 10, b"\0")
+        self._expect(20, 11)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *unused):
+        self.stream.close()
+        self.socket.close()
+
+    def _frame(self, kind, channel, payload):
+        self.socket.sendall(struct.pack(">BHI", kind, channel, len(payload)) + payload + b"\xce")
+
+    def _method(self, channel, group, method, args):
+        self._frame(1, channel, struct.pack(">HH", group, method) + args)
+
+    def _read(self):
+        head = self.stream.read(7)
+        assert len(head) == 7, "the broker closed the connection"
+        kind, _channel, size = struct.unpack(">BHI", head)
+        return kind, self.stream.read(size + 1)[:-1]
+
+    def _next(self):
+        """The next frame that is not a heartbeat."""
+        while True:
+            kind, payload = self._read()
+            if kind != 8:
+                return kind, payload
+
+    def _expect(self, group, method):
+        kind, payload = self._next()
+        got = struct.unpack(">HH", payload[:4])
+        assert kind == 1 and got == (group, method), f"{got} {payload[4:]!r}"
+        return payload[4:]
+
+    def publish(self, exchange, key, body, content_type="application/json"):
+        """Persistent; back when the broker has confirmed it."""
+        self._method(1, 85, 10, b"\0")
+        self._expect(85, 11)
+        self._method(1, 60, 40, b"\0\0" + _short(exchange) + _short(key) + b"\0")
+        properties = struct.pack(">H", 0x8000 | 0x1000) + _short(content_type) + b"\x02"
+        self._frame(2, 1, struct.pack(">HHQ", 60, 0, len(body)) + properties)
+        if body:
+            self._frame(3, 1, body)
+        self._expect(60, 80)
+
+    def get(self, queue):
+        """Takes one message for good; its body, or None when there is none."""
+        self._method(1, 60, 70, b"\0\0" + _short(queue) + b"\x01")
+        _kind, payload = self._next()
+        if struct.unpack(">HH", payload[:4]) == (60, 72):
+            return None
+        _kind, header = self._next()
+        size, body = struct.unpack(">Q", header[4:12])[0], b""
+        while len(body) < size:
+            body += self._next()[1]
+        return body

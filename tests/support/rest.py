@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: MIT
+"""rest: a client of the service for tests; it checks nothing and hides nothing."""
+
+import http.client
+import json
+import urllib.parse
+
+from waiting import wait_until
+
+TERMINAL = ("FINISHED", "CANCELLED", "FAILED")
+AGAIN = (408, 429, 503)
+
+
+class Answer:
+    def __init__(self, status, headers, body):
+        self.status, self.headers, self.body = status, headers, body
+
+    @property
+    def json(self):
+        return json.loads(self.body)
+
+    def __repr__(self):
+        return f"{self.status} {self.body[:2000].decode(errors='replace')}"
+
+    def expect(self, *statuses):
+        assert self.status in statuses, f"{self!r}, not {statuses}"
+        return self
+
+    def problem(self, status):
+        """The problem document of a refusal."""
+        self.expect(status)
+        assert self.headers["Content-Type"] == "application/problem+json", self.headers
+        document = self.json
+        for member in ("type", "title", "status", "code", "requestId"):
+            assert member in document, document
+        assert document["status"] == status
+        return document
+
+
+class Client:
+    """Calls as one user. Each call is a connection of its own unless `keep` is set."""
+
+    def __init__(self, url, token=None, keep=False, timeout_s=60):
+        parts = urllib.parse.urlsplit(url)
+        self.url, self.host, self.port = url, parts.hostname, parts.port
+        self.token, self.keep, self.timeout_s = token, keep, timeout_s
+        self.kept = None
+
+    def call(self, method, path, body=None, headers=None):
+        """body: bytes as they are, anything else as JSON. OSError when nobody is there."""
+        send = {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
+        if body is not None and not isinstance(body, bytes):
+            body = json.dumps(body).encode()
+            send["Content-Type"] = "application/json"
+        send |= headers or {}
+        link = self.kept or http.client.HTTPConnection(self.host, self.port,
+                                                       timeout=self.timeout_s)
+        self.kept = None
+        try:
+            link.request(method, path, body, send)
+            answer = link.getresponse()
+            result = Answer(answer.status, answer.headers, answer.read())
+        except http.client.HTTPException as fault:
+            link.close()
+            raise OSError(repr(fault)) from fault
+        except OSError:
+            link.close()
+            raise
+        if self.keep:
+            self.kept = link
+        else:
+            link.close()
+        return result
+
+    def get(self, path, **headers):
+        return self.call("GET", path, headers=headers)
+
+    def post(self, path, body=None, headers=None):
+        return self.call("POST", path, body, headers)
+
+    def put(self, path, body, headers=None):
+        return self.call("PUT", path, body, headers)
+
+    def delete(self, path, headers=None):
+        return self.call("DELETE", path, headers=headers)
+
+    def submit(self, *command, headers=None, **request):
+        """The new job's id; 201 is what must come."""
+        request = {"name": "test"} | ({"command": list(command)} if command else {}) | request
+        answer = self.post("/v1/jobs", request, headers).expect(201)
+        job = answer.json["id"]
+        assert answer.headers["Location"].endswith(f"/v1/jobs/{job}")
+        return job
+
+    def job(self, job):
+        return self.get(f"/v1/jobs/{job}").expect(200).json
+
+    def wait_status(self, job, *statuses, timeout_s=30.0):
+        """The job as soon as it is in one of these states; a terminal one ends the wait."""
+        seen = {}
+
+        def reached():
+            try:
+                answer = self.get(f"/v1/jobs/{job}")
+            except OSError:
+                return None  # the service is away; that is some tests' point
+            if answer.status in AGAIN:
+                return None
+            seen["job"] = answer.expect(200).json
+            status = seen["job"]["status"]
+            assert status in statuses or status not in TERMINAL, f"not {statuses}: {seen['job']}"
+            return seen["job"] if status in statuses else None
+        return wait_until(lambda: f"{statuses}, is {seen.get('job')}", reached, timeout_s)
+
+    def wait_end(self, job, timeout_s=30.0):
+        return self.wait_status(job, *TERMINAL, timeout_s=timeout_s)
+
+    def output(self, job, stream="stdout"):
+        return self.get(f"/v1/jobs/{job}/output/{stream}").expect(200).body
+
+    def cancel(self, job):
+        return self.post(f"/v1/jobs/{job}/cancel")
+
+    def put_queue(self, name, priority, text=None, **more):
+        return self.put(f"/v1/queues/{name}",
+                        {"priority": priority} | ({"filter": text} if text else {}) | more)

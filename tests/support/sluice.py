@@ -1,0 +1,316 @@
+# SPDX-License-Identifier: MIT
+"""sluice: a whole site for scenario tests: schema, virtual host, keys, and the programs.
+
+Timing is a tenth of the defaults: beats every 500 ms, a lease of 2 s, deferral for 1 s.
+"""
+
+import json
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import tempfile
+
+import amqp
+import tokens
+from rest import Client
+from servers import Servers, SharedServers, free_port
+from waiting import wait_until
+
+BIN = os.environ.get("SLUICE_BIN") or os.path.join(
+    os.path.dirname(os.path.abspath(__file__)), "../../build/dev/bin")
+TENANT = "acme"
+BEAT_MS, LEASE_MS, DEFER_MS = 500, 2000, 1000
+READY_S = 30.0
+
+
+class Process:
+    """One of our programs: its log lines, its end."""
+
+    def __init__(self, site, program, name, env, ready_url, args=()):
+        self.site, self.program, self.name, self.env = site, program, name, env
+        self.url, self.args = ready_url, list(args)
+        self.log_path = os.path.join(site.folder, f"{name}.log")
+        self.child = None
+
+    def start(self, wait=True):
+        with open(self.log_path, "ab") as log:
+            self.child = subprocess.Popen([os.path.join(BIN, self.program), *self.args],
+                                          env=self.env, stdin=subprocess.DEVNULL, stdout=log,
+                                          stderr=log, cwd=self.site.folder)
+        if wait:
+            self.wait_ready()
+        return self
+
+    @property
+    def pid(self):
+        return self.child.pid
+
+    def ready(self):
+        """What /readyz answers now; None when nobody listens."""
+        try:
+            return Client(self.url, timeout_s=10).get("/readyz").status
+        except OSError:
+            return None
+
+    def wait_ready(self, timeout_s=READY_S):
+        def ready():
+            assert self.child.poll() is None, f"{self.name} ended:\n{self.log_tail()}"
+            return self.ready() == 200
+        wait_until(lambda: f"{self.name} to be ready\n{self.log_tail()}", ready, timeout_s)
+
+    def alive(self):
+        return self.child is not None and self.child.poll() is None
+
+    def signal(self, signo):
+        self.child.send_signal(signo)
+
+    def wait(self, timeout_s=30.0):
+        """Its exit status; negative for a signal."""
+        try:
+            return self.child.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"{self.name} does not end:\n{self.log_tail()}") from None
+
+    def kill9(self):
+        self.signal(signal.SIGKILL)
+        return self.wait()
+
+    def stop(self, timeout_s=30.0):
+        self.signal(signal.SIGTERM)
+        return self.wait(timeout_s)
+
+    def log_text(self):
+        with open(self.log_path, encoding="utf-8", errors="replace") as log:
+            return log.read()
+
+    def log_tail(self):
+        return self.log_text()[-6000:]
+
+    def log_events(self, event=None):
+        """Log lines as documents; those of one event."""
+        found = []
+        for line in self.log_text().splitlines():
+            try:
+                document = json.loads(line)
+            except ValueError:
+                continue
+            if event is None or document.get("event") == event:
+                found.append(document)
+        return found
+
+    def wait_log(self, what, timeout_s=10.0):
+        """Waits for a log line that contains this text."""
+        def found():
+            return next((line for line in self.log_text().splitlines() if what in line), None)
+        return wait_until(lambda: f"'{what}' in the log\n{self.log_tail()}", found, timeout_s)
+
+
+class Site:
+    """servers None: those of with_servers if it runs us, else private ones."""
+
+    def __init__(self, servers=None):
+        self.processes = []
+        self.own_servers = None
+        if servers is None and "SLUICE_TEST_DB_HOST" in os.environ:
+            servers = SharedServers(os.environ)
+        elif servers is None:
+            servers = self.own_servers = Servers().__enter__()
+        self.servers = servers
+        self.tag = secrets.token_hex(4)
+        self.schema, self.vhost = f"s_{self.tag}", f"s-{self.tag}"
+        self.folder = tempfile.mkdtemp(prefix=f"sluice-site-{self.tag}-")
+        for name in ("keys", "work", "archive", "private"):
+            os.mkdir(os.path.join(self.folder, name))
+        self.key = tokens.Key(os.path.join(self.folder, "private"), "k1")
+        self.add_tenant(TENANT)
+        servers.mariadb.sql(f"CREATE DATABASE {self.schema} CHARACTER SET utf8mb4")
+        servers.rabbitmq.add_vhost(self.vhost)
+        self.run("migrate").check_returncode()
+
+    def path(self, *parts):
+        return os.path.join(self.folder, *parts)
+
+    def environment(self, **settings):
+        """SLUICE_* of a program of this site; settings like web_port=0 come on top."""
+        given = self.servers.environment()
+        made = {
+            "db_host": given["SLUICE_TEST_DB_HOST"], "db_port": given["SLUICE_TEST_DB_PORT"],
+            "db_user": given["SLUICE_TEST_DB_USER"],
+            "db_password": given["SLUICE_TEST_DB_PASSWORD"], "db_name": self.schema,
+            "amqp_host": given["SLUICE_TEST_AMQP_HOST"],
+            "amqp_port": given["SLUICE_TEST_AMQP_PORT"],
+            "amqp_user": given["SLUICE_TEST_AMQP_USER"],
+            "amqp_password": given["SLUICE_TEST_AMQP_PASSWORD"], "amqp_vhost": self.vhost,
+            "auth_keys_dir": self.path("keys"), "archive_root": self.path("archive"),
+            "fleet_beat_ms": BEAT_MS, "fleet_lease_ms": LEASE_MS, "fleet_defer_ms": DEFER_MS,
+        } | settings
+        env = {name: value for name, value in os.environ.items()
+               if not name.startswith("SLUICE_") or name.startswith("SLUICE_FAULT")}
+        return env | {f"SLUICE_{name.upper()}": str(value) for name, value in made.items()}
+
+    def run(self, *args, client=None, stdin=None, timeout_s=60, **settings):
+        """The sluice command; as a client's user if one is given. Text, not bytes."""
+        env = self.environment(**settings)
+        if client is not None:
+            env |= {"SLUICE_URL": client.url, "SLUICE_TOKEN": client.token}
+        return subprocess.run([os.path.join(BIN, "sluice"), *args], env=env, input=stdin,
+                              capture_output=True, text=True, timeout=timeout_s, check=False,
+                              cwd=self.folder)
+
+    # ---- programs
+
+    def web(self, name="web", wait=True, **settings):
+        port = free_port()
+        env = self.environment(web_port=port, **settings)
+        process = Process(self, "sluice-web", name, env, f"http://127.0.0.1:{port}")
+        self.processes.append(process)
+        return process.start(wait)
+
+    def worker(self, queue="default", name=None, slots=4, tenant=TENANT, wait=True, **settings):
+        name = name or f"{queue}-1"
+        port = free_port()
+        env = self.environment(**({
+            "worker_queue": queue, "worker_name": name, "worker_slots": slots,
+            "worker_tenant": tenant, "worker_work_root": self.path("work"),
+            "worker_monitor_port": port, "worker_grace_ms": 1000} | settings))
+        process = Process(self, "sluice-worker", name, env, f"http://127.0.0.1:{port}")
+        self.processes.append(process)
+        return process.start(wait)
+
+    # ---- users
+
+    def add_tenant(self, tenant, key=None):
+        return (key or self.key).install(self.path("keys"), tenant)
+
+    def token(self, user="ann", role="user", tenant=TENANT, key=None, **more):
+        return tokens.token(key or self.key, tokens.claims(user, [role], tenant, **more))
+
+    def client(self, web, user="ann", role="user", tenant=TENANT, **options):
+        return Client(web.url, self.token(user, role, tenant), **options)
+
+    # ---- what is there
+
+    def sql(self, text):
+        return self.servers.mariadb.sql(text, self.schema)
+
+    def count(self, table, where="1 = 1"):
+        return int(self.sql(f"SELECT COUNT(*) FROM {table} WHERE {where}")[0][0])
+
+    def job_row(self, job, *columns):
+        rows = self.sql(f"SELECT {', '.join(columns)} FROM jobs WHERE id = 0x{job.replace('-', '')}")
+        return rows[0] if rows else None
+
+    def moves(self, job):
+        """The states that the job went through, in order."""
+        return [row[0] for row in self.sql(
+            f"SELECT to_status FROM job_events WHERE job_id = 0x{job.replace('-', '')} "
+            "ORDER BY seq")]
+
+    def queues(self):
+        return self.servers.rabbitmq.queues(self.vhost)
+
+    def messages(self):
+        """{queue: messages} of every queue that holds some, delivered or not."""
+        return {name: ready + held for name, (ready, held, _) in self.queues().items()
+                if ready + held}
+
+    def amqp(self):
+        given = self.servers.environment()
+        return amqp.Connection(given["SLUICE_TEST_AMQP_HOST"], given["SLUICE_TEST_AMQP_PORT"],
+                               given["SLUICE_TEST_AMQP_USER"],
+                               given["SLUICE_TEST_AMQP_PASSWORD"], self.vhost)
+
+    def wait_clean(self, timeout_s=15.0):
+        """No message in any queue and no row in the outbox: nothing is left to do."""
+        seen = {}
+
+        def clean():
+            seen["messages"], seen["outbox"] = self.messages(), self.count("outbox")
+            return not seen["messages"] and not seen["outbox"]
+        wait_until(lambda: f"nothing left over: {seen}", clean, timeout_s, 0.5)
+
+    # ---- the end
+
+    def end_programs(self):
+        for process in self.processes:
+            if process.alive():
+                process.signal(signal.SIGKILL)
+                process.wait()
+        for pid in pids_below(self.folder):
+            _kill(pid)  # runners outlive their workers, and jobs may outlive a test that failed
+        self.processes.clear()
+
+    def close(self):
+        self.end_programs()
+        try:
+            if self.own_servers is not None:
+                self.own_servers.close()
+            else:
+                self.servers.rabbitmq.delete_vhost(self.vhost)
+                self.servers.mariadb.sql(f"DROP DATABASE {self.schema}")
+        finally:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *unused):
+        self.close()
+
+
+# ---- processes of jobs
+
+def _read(pid, name):
+    try:
+        with open(f"/proc/{pid}/{name}", "rb") as data:
+            return data.read()
+    except OSError:
+        return b""
+
+
+def _pids():
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def _kill(pid):
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def running(pid):
+    """True if the process is there and not a zombie."""
+    stat = _read(pid, "stat")
+    return bool(stat) and stat.rpartition(b")")[2].split()[0] not in (b"Z", b"X")
+
+
+def job_pids(job):
+    """Processes that have the job's id in their environment: all that descends from its command."""
+    mark = f"SLUICE_JOB_ID={job}".encode()
+    return {pid for pid in _pids()
+            if mark in _read(pid, "environ").split(b"\0") and running(pid)}
+
+
+def pids_below(folder):
+    """Processes, other than ours, whose arguments, environment or folder name this folder."""
+    mark = folder.encode()
+    found = set()
+    for pid in _pids():
+        if pid == os.getpid() or pid == os.getppid():
+            continue
+        try:
+            where = os.readlink(f"/proc/{pid}/cwd").encode()
+        except OSError:
+            where = b""
+        if where.startswith(mark) or mark in _read(pid, "cmdline") or mark in _read(pid, "environ"):
+            found.add(pid)
+    return found
+
+
+def start_time(pid):
+    """With the pid it names a process uniquely."""
+    fields = _read(pid, "stat").rpartition(b")")[2].split()
+    return int(fields[19]) if fields else None
