@@ -91,17 +91,24 @@ enum err_code job_request_merge(const struct job_request *request, struct sv def
     return job_request_from_json(merged, NULL, ret_merged, err);
 }
 
-enum err_code job_request_complete(struct job_request *request, struct err *err)
+enum err_code job_request_complete(struct job_request *request, uint32_t default_seconds,
+                                   uint32_t most_seconds, struct err *err)
 {
     if (request->command.count == 0)
         return err_set_at(err, ERR_INVALID, "/command",
                           "neither the request nor its application has a command");
     if (!request->has_max_seconds) {
-        request->max_seconds = DEFAULT_MAX_SECONDS;
+        request->max_seconds = default_seconds;
         request->has_max_seconds = true;
-        if (json_object_set_new(request->root, "maxSeconds", json_integer(DEFAULT_MAX_SECONDS)))
+        if (json_object_set_new(request->root, "maxSeconds", json_integer(default_seconds)))
             return err_set(err, ERR_NOMEM, "no memory for a request");
     }
+    if (request->max_seconds > most_seconds)
+        return err_set_at(err, ERR_INVALID,
+                          json_object_get(request->root, "maxMinutes") ? "/maxMinutes"
+                                                                       : "/maxSeconds",
+                          "%u seconds are too long, the limit of this site is %u (%u minutes)",
+                          request->max_seconds, most_seconds, most_seconds / 60);
     return ERR_OK;
 }
 

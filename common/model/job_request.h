@@ -68,8 +68,10 @@ MUST_USE enum err_code job_request_check_app(struct sv definition, struct err *e
  * merged by name, tags and inputs are joined, args are appended. */
 MUST_USE enum err_code job_request_merge(const struct job_request *request, struct sv definition,
                                          struct job_request **ret_merged, struct err *err);
-/* A request that can be run: it has a command, and all its limits are set. */
-MUST_USE enum err_code job_request_complete(struct job_request *request, struct err *err);
+/* Makes it one that can be run: it has a command, and a limit of time that is the site's default if
+ * it names none and at most most_seconds. */
+MUST_USE enum err_code job_request_complete(struct job_request *request, uint32_t default_seconds,
+                                            uint32_t most_seconds, struct err *err);
 /* Canonical text: members sorted, no blanks; equal requests have equal text. Free it; NULL when out
  * of memory. The idempotency key is left out. */
 char *job_request_text(const struct job_request *request);

@@ -27,6 +27,4 @@
 #define LIMIT_MINUTES (365 * 24 * 60)
 #define LIMIT_JSON_DEPTH 32
 
-#define DEFAULT_MAX_SECONDS (60 * 60) /* a job that names no limit may run for an hour */
-
 #endif

@@ -113,7 +113,10 @@ static void an_application_lies_beneath_the_request(void **unused)
                                    "\"-b\"],\"env\":{\"A\":\"mine\"},\"maxSeconds\":7}"),
                                 &request, &err));
     assert_ok(job_request_merge(request, app, &merged, &err));
-    assert_ok(job_request_complete(merged, &err));
+    assert_ok(job_request_complete(merged, 60, 600, &err));
+    assert_code(job_request_complete(merged, 60, 6, &err), ERR_INVALID);
+    assert_string_equal(err.pointer, "/maxSeconds");
+    err_clear(&err);
     assert_int_equal(merged->memory_mb, 64);
     assert_int_equal(merged->max_seconds, 7);
     assert_int_equal(merged->args.count, 2);
