@@ -172,12 +172,33 @@ static bool all_literal(const struct filter *f, const struct node *n)
     return n->child != NODE_NONE;
 }
 
+static bool is_zero(const struct node *n)
+{
+    if (n->kind != NODE_LITERAL || n->value.type != FILTER_NUMBER)
+        return false;
+    return n->value.is_real ? n->value.real == 0.0 : n->value.integer == 0;
+}
+
+/* Arithmetic that is unknown whatever the row says. */
+static bool always_null(const struct filter *f, const struct node *n)
+{
+    if (n->kind == NODE_SIGN)
+        return node_is_null(node_child(f, n, 0));
+    if (n->kind != NODE_ARITH)
+        return false;
+    return node_is_null(node_child(f, n, 0)) || node_is_null(node_child(f, n, 1)) ||
+           (n->op == OP_DIV && is_zero(node_child(f, n, 1)));
+}
+
 /* What does not depend on a row is computed now. */
 static void fold(struct filter *f, struct node *n)
 {
-    if (!all_literal(f, n))
+    if (always_null(f, n))
+        n->value = (struct filter_value){.type = FILTER_NULL};
+    else if (all_literal(f, n))
+        n->value = filter_node_value(f, NULL, n);
+    else
         return;
-    n->value = filter_node_value(f, NULL, n);
     n->kind = NODE_LITERAL;
     n->child = NODE_NONE;
 }

@@ -5,6 +5,33 @@
 
 #include "tests/support/filter_row.h"
 
+/* The linker sends the library's calls here. */
+static size_t allocations;
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *old, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+
+void *__wrap_malloc(size_t size)
+{
+    allocations++;
+    return __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    allocations++;
+    return __real_calloc(count, size);
+}
+
+void *__wrap_realloc(void *old, size_t size)
+{
+    allocations++;
+    return __real_realloc(old, size);
+}
+
 struct verdict {
     const char *text;
     enum filter_truth truth;
@@ -245,6 +272,24 @@ static void what_a_filter_reads_is_told_once_in_order(void **unused)
                                       "'y' OR 't' IN tags"));
 }
 
+static void evaluation_allocates_nothing(void **unused)
+{
+    static const char text[] =
+        "owner LIKE '%n_a%' AND memoryMB / 1024 + 1 BETWEEN 1 AND 5 AND env.TEAM IN ('red', "
+        "'blue') "
+        "AND NOT 'x' IN tags AND created > '2026-01-01' AND (appId IS NULL OR visible = FALSE)";
+    (void)unused;
+    AUTO(filter_free) struct filter *f = NULL;
+    struct err err = {0};
+    struct filter_row row = filter_row_sample();
+    allocations = 0;
+    assert_ok(filter_compile(&filter_job_schema, sv_of(text), &f, NULL, &err));
+    assert_true(allocations > 0);
+    allocations = 0;
+    assert_int_equal(filter_eval(f, &row), FILTER_TRUE);
+    assert_int_equal(allocations, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -257,6 +302,7 @@ int main(void)
         TEST(times_compare_as_moments),
         TEST(values_of_another_type_count_as_null),
         TEST(what_a_filter_reads_is_told_once_in_order),
+        TEST(evaluation_allocates_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
