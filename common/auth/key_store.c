@@ -54,15 +54,15 @@ enum err_code key_store_open(const struct auth_config *cfg, struct key_store **r
 {
     struct key_store *store = calloc(1, sizeof(*store));
     struct key_set none = {0};
+    struct err fault = {0};
     if (!store)
         return err_set(err, ERR_NOMEM, "out of memory for the keys");
     store->cfg = *cfg;
     store->looked_ms = clock_mono_ms();
-    enum err_code rc = key_scan(cfg, &none, &store->set, err);
+    enum err_code rc = key_scan(cfg, &none, &store->set, &fault);
     if (rc) {
         free(store);
-        err_prefix(err, "auth.keys_dir: ");
-        return rc;
+        return err_set(err, ERR_CONFIG, "auth.keys_dir: %s", fault.text);
     }
     pthread_mutex_init(&store->mutex, NULL);
     clock_cond_init(&store->scanned);
