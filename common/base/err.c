@@ -18,6 +18,7 @@ static const struct {
 #undef ERR
 };
 
+PRINTF_LIKE(3, 0)
 static enum err_code fill(struct err *err, enum err_code code, const char *format, va_list args)
 {
     assert(code > ERR_OK && code < ERR_CODE_COUNT);
