@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: MIT
+"""Cancel in every state: CANCELLED, nothing left, within a second plus grace."""
+
+import http.server
+import threading
+import time
+
+import pytest
+
+import sluice
+from jobs import Traces
+from waiting import wait_until
+
+GRACE_S = 1.0
+LIMIT_S = 1.0 + GRACE_S + 1.0  # a second for a busy machine
+
+STUBBORN = """
+trap '' TERM INT HUP
+setsid sh -c 'trap "" TERM; while :; do sleep 0.2; done' &
+(sh -c 'trap "" TERM; while :; do sleep 0.2; done' & ) &
+echo up
+while :; do sleep 0.2; done
+"""
+
+
+@pytest.fixture(scope="module")
+def ann(site):
+    web = site.web()
+    site.worker(slots=4)
+    site.client(web, "root", "admin").put_queue("idle", 1, "'idle' IN tags").expect(201)
+    return site.client(web)
+
+
+def cancel(ann, job, limit_s=LIMIT_S):
+    began = time.monotonic()
+    answer = ann.cancel(job).expect(200, 202)
+    ended = ann.wait_status(job, "CANCELLED", timeout_s=limit_s)
+    assert ended["condition"] == "CANCELLED_BY_USER", ended
+    return answer.status, time.monotonic() - began
+
+
+def test_a_waiting_job_is_cancelled_at_once(site, ann):
+    job = ann.submit("true", tags=["idle"])
+    status, took = cancel(ann, job)
+    assert status == 200 and took < 1
+    assert site.moves(job) == ["PENDING", "CANCELLED"]
+
+
+def test_its_message_is_found_stale_and_goes(site, ann):
+    cancel(ann, ann.submit("true", tags=["idle"]))
+    worker = site.worker("idle", slots=1)
+    site.wait_clean()
+    worker.stop()
+
+
+class Stalling(http.server.BaseHTTPRequestHandler):
+    asked = threading.Event()
+    let_go = threading.Event()
+
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Length", "1000")
+        self.end_headers()
+        self.asked.set()
+        self.let_go.wait(60)
+
+    def log_message(self, *unused):
+        pass
+
+
+@pytest.fixture
+def stalling():
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Stalling)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/input"
+    Stalling.let_go.set()
+    server.shutdown()
+    server.server_close()
+
+
+def test_staging_is_interrupted(ann, stalling):
+    job = ann.submit("true", fileInputs=[{"sourceUrl": stalling, "targetPath": "in"}])
+    assert Stalling.asked.wait(10)
+    _status, took = cancel(ann, job)
+    assert took < LIMIT_S
+
+
+def test_a_running_job_that_ignores_term_goes_with_all_its_descendants(ann):
+    job = ann.submit("sh", "-c", STUBBORN)
+    ann.wait_status(job, "RUNNING")
+    wait_until("its processes", lambda: len(sluice.job_pids(job)) >= 4)
+    status, took = cancel(ann, job)
+    assert status == 202 and took >= GRACE_S * 0.5
+    assert not sluice.job_pids(job)
+
+
+def test_a_polite_job_is_gone_before_its_grace_is_over(ann):
+    job = ann.submit("sleep", "600")
+    wait_until("its process", lambda: sluice.job_pids(job))
+    _status, took = cancel(ann, job)
+    assert took < 1.5 and not sluice.job_pids(job)
+
+
+def test_a_job_that_has_ended_answers_409_with_its_state(ann):
+    job = ann.submit("true")
+    ann.wait_end(job)
+    problem = ann.cancel(job).problem(409)
+    assert "FINISHED" in problem["detail"]
+
+
+def test_cancelling_twice_is_one_cancellation(site, ann):
+    traces = Traces(site.path("twice"))
+    job = ann.submit(*traces.command("a"))
+    traces.wait_runs("a")
+    ann.cancel(job).expect(200, 202)
+    ann.cancel(job).expect(200, 202, 409)
+    ann.wait_status(job, "CANCELLED")
+    assert site.moves(job).count("CANCELLED") == 1
+
+
+def test_a_cancelled_job_can_be_submitted_again(ann):
+    job = ann.submit("true", tags=["idle"])
+    cancel(ann, job)
+    again = ann.post(f"/v1/jobs/{job}/resubmit").expect(201).json
+    assert again["id"] != job and again["status"] == "PENDING"
+    cancel(ann, again["id"])
