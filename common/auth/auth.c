@@ -104,9 +104,10 @@ static enum err_code check_token(struct auth *auth, struct sv text, struct ident
         rc = token_verify(&token, key, err);
     if (!rc)
         rc = token_identity(&token, &auth->cfg, ret_identity, err);
-    if (!rc)
-        *ret_stamp = tenant->stamp;
-    return rc;
+    if (rc || !tenant)
+        return rc;
+    *ret_stamp = tenant->stamp;
+    return ERR_OK;
 }
 
 static bool is_remembered(struct auth *auth, const unsigned char *digest,

@@ -65,7 +65,7 @@ static enum err_code list_files(DIR *dir, struct listing *ret_files, struct err 
     ret_files->count = 0;
     for (;;) {
         errno = 0;
-        const struct dirent *entry = readdir(dir);
+        const struct dirent *entry = readdir(dir); /* NOLINT(concurrency-mt-unsafe) */
         if (!entry && errno)
             return err_set_errno(err, ERR_IO, errno, "cannot list a folder of keys");
         if (!entry)
@@ -220,8 +220,9 @@ static enum err_code scan_tenant(const struct auth_config *cfg, int root_fd, con
     DIR_AUTO DIR *dir = NULL;
     struct listing files;
     enum err_code rc = dir_open(root_fd, name, &dir, err);
-    if (!rc)
-        rc = list_files(dir, &files, err);
+    if (!dir)
+        return rc;
+    rc = list_files(dir, &files, err);
     if (rc)
         return rc;
     uint64_t signature = signature_of(dirfd(dir), &files);
@@ -255,7 +256,7 @@ static enum err_code set_add(struct key_set *set, struct tenant_keys *tenant, st
 {
     if (set->count % 64 == 0) {
         struct tenant_keys **more =
-            realloc(set->tenants, (set->count + 64) * sizeof(*set->tenants));
+            realloc(set->tenants, (set->count + 64) * sizeof(set->tenants[0]));
         if (!more)
             return err_set(err, ERR_NOMEM, "out of memory for the keys");
         set->tenants = more;
@@ -297,9 +298,11 @@ enum err_code key_scan(const struct auth_config *cfg, const struct key_set *old,
     enum err_code rc = fs_open_dir(cfg->keys_dir, false, &root_fd, err);
     if (!rc)
         rc = dir_open(root_fd, ".", &root, err);
+    if (!root)
+        return rc;
     while (!rc) {
         errno = 0;
-        const struct dirent *entry = readdir(root);
+        const struct dirent *entry = readdir(root); /* NOLINT(concurrency-mt-unsafe) */
         if (!entry && errno)
             rc = err_set_errno(err, ERR_IO, errno, "cannot list %s", cfg->keys_dir);
         if (!entry)
@@ -312,7 +315,7 @@ enum err_code key_scan(const struct auth_config *cfg, const struct key_set *old,
         return rc;
     }
     if (set.count > 0)
-        qsort(set.tenants, set.count, sizeof(struct tenant_keys *), by_tenant);
+        qsort(set.tenants, set.count, sizeof(set.tenants[0]), by_tenant);
     *ret_set = set;
     return ERR_OK;
 }

@@ -2,7 +2,7 @@
 #include "common/auth/auth.h"
 
 static const char *const names[] = {
-#define ROLE(name, text) [ROLE_##name] = text,
+#define ROLE(name, text) [ROLE_##name] = (text),
 #include "common/auth/role.def"
 #undef ROLE
 };

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "common/config/setting.h"
 
-#include <ctype.h>
-
 #define MAX_DISTANCE 4 /* a name that differs more is not what was meant */
 
 const struct setting settings[CONFIG_COUNT] = {
@@ -19,6 +17,13 @@ const struct setting settings[CONFIG_COUNT] = {
 #undef CONFIG
 };
 
+static char letter_of(char c, enum setting_form form)
+{
+    if (form == SETTING_VARIABLE)
+        return (char)(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+    return form == SETTING_FLAG && c == '_' ? '-' : c;
+}
+
 const char *setting_name(size_t id, enum setting_form form, char *ret_name)
 {
     const struct setting *s = &settings[id];
@@ -28,12 +33,8 @@ const char *setting_name(size_t id, enum setting_form form, char *ret_name)
         snprintf(ret_name, SETTING_NAME_SIZE, "%s-%s", s->section, s->key);
     else
         snprintf(ret_name, SETTING_NAME_SIZE, "SLUICE_%s_%s", s->section, s->key);
-    for (char *c = ret_name; *c; c++) {
-        if (form == SETTING_VARIABLE)
-            *c = (char)toupper((unsigned char)*c);
-        else if (form == SETTING_FLAG && *c == '_')
-            *c = '-';
-    }
+    for (char *c = ret_name; *c; c++)
+        *c = letter_of(*c, form);
     return ret_name;
 }
 

@@ -4,7 +4,7 @@
 
 /* auth_fixture: folders with keys of two tenants, a clock that stands still until it is told to
  * move, and tokens. Tenant acme has the keys rsa1 and ec1, tenant beta has ec2.
- * Threads: owner, but for the clock. */
+ * Threads: owner, but for the clock. Longer than 150 lines: each test needs all of it. */
 
 #include "tests/support/test.h"
 

@@ -7,6 +7,11 @@
 
 static char path[64];
 
+static void set_variable(const char *name, const char *value)
+{
+    assert_int_equal(setenv(name, value, 1), 0); /* NOLINT(concurrency-mt-unsafe) */
+}
+
 /* Loads with the words as command line; the file is the one that write_file wrote, or none. */
 static enum err_code load(char **words, struct config_flag *flags, struct config **ret_cfg,
                           int *ret_rest, struct err *err)
@@ -26,7 +31,7 @@ static void write_file(const char *text)
     assert_non_null(file);
     assert_true(fputs(text, file) >= 0);
     assert_int_equal(fclose(file), 0);
-    assert_int_equal(setenv("SLUICE_CONFIG", path, 1), 0);
+    set_variable("SLUICE_CONFIG", path);
 }
 
 static void assert_file_refused(const char *text, const char *part)
@@ -76,8 +81,8 @@ static void flags_win_over_environment_over_file(void **unused)
                      (char[]){"--auth-allow-hs256"}, NULL};
     write_file("[db]\nhost = of-file\nname = of-file\nuser = of-file\n"
                "[worker]\nfile_roots = /a , /b/c\ninput_max_bytes = 64KiB\n");
-    setenv("SLUICE_DB_NAME", "of-environment", 1);
-    setenv("SLUICE_DB_USER", "of-environment", 1);
+    set_variable("SLUICE_DB_NAME", "of-environment");
+    set_variable("SLUICE_DB_USER", "of-environment");
     assert_ok(load(words, NULL, &cfg, NULL, &err));
     assert_string_equal(cfg->db_host, "of-file");
     assert_string_equal(cfg->db_name, "of-environment");
@@ -131,8 +136,8 @@ static void a_line_longer_than_the_limit_is_refused(void **unused)
     (void)unused;
     char *text = calloc(1, 40000);
     assert_non_null(text);
-    memset(text, 'x', 39000);
-    memcpy(text, "[db]\nhost=", 10);
+    int head = snprintf(text, 40000, "[db]\nhost=");
+    memset(text + head, 'x', 39000);
     assert_file_refused(text, ":2: the line is longer than");
     free(text);
 }
@@ -164,11 +169,11 @@ static void a_secret_may_come_from_a_file(void **unused)
     struct config *none = NULL;
     struct err err = {0};
     write_file("s3cret\n");
-    unsetenv("SLUICE_CONFIG");
-    setenv("SLUICE_DB_PASSWORD_FILE", path, 1);
+    set_variable("SLUICE_CONFIG", "");
+    set_variable("SLUICE_DB_PASSWORD_FILE", path);
     assert_ok(config_load(NULL, &cfg, &err));
     assert_string_equal(cfg->db_password, "s3cret");
-    setenv("SLUICE_DB_PASSWORD", "other", 1);
+    set_variable("SLUICE_DB_PASSWORD", "other");
     assert_code(config_load(NULL, &none, &err), ERR_CONFIG);
     assert_non_null(strstr(err.text, "both set"));
     assert_null(strstr(err.text, "s3cret"));
@@ -179,7 +184,7 @@ static void unknown_settings_in_the_environment_are_refused(void **unused)
     (void)unused;
     struct config *cfg = NULL;
     struct err err = {0};
-    setenv("SLUICE_DB_HOTS", "x", 1);
+    set_variable("SLUICE_DB_HOTS", "x");
     assert_code(config_load(NULL, &cfg, &err), ERR_CONFIG);
     assert_non_null(strstr(err.text, "SLUICE_DB_HOTS"));
     assert_non_null(strstr(err.text, "did you mean SLUICE_DB_HOST?"));
@@ -190,9 +195,9 @@ static void other_variables_with_our_prefix_are_left_alone(void **unused)
     (void)unused;
     AUTO(config_free) struct config *cfg = NULL;
     struct err err = {0};
-    setenv("SLUICE_JOB_ID", "x", 1);
-    setenv("SLUICE_FENCE", "7", 1);
-    setenv("SLUICE_URL", "http://127.0.0.1:1", 1);
+    set_variable("SLUICE_JOB_ID", "x");
+    set_variable("SLUICE_FENCE", "7");
+    set_variable("SLUICE_URL", "http://127.0.0.1:1");
     assert_ok(config_load(NULL, &cfg, &err));
     assert_string_equal(cfg->client_url, "http://127.0.0.1:1");
 }
@@ -271,8 +276,8 @@ static void every_setting_is_documented(void **unused)
 static int clean_environment(void **unused)
 {
     (void)unused;
-    clearenv();
-    setenv("SLUICE_CONFIG", "", 1);
+    clearenv(); /* NOLINT(concurrency-mt-unsafe) */
+    set_variable("SLUICE_CONFIG", "");
     return 0;
 }
 
