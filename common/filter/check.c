@@ -65,11 +65,41 @@ static enum err_code unite(const struct check *c, const struct node *where, stru
     return rc;
 }
 
+/* A literal that meets an attribute of few values must be one of them. */
+static enum err_code meet_values(const struct check *c, const struct node *attr,
+                                 const struct node *literal)
+{
+    if (attr->kind != NODE_ATTR || literal->kind != NODE_LITERAL ||
+        !c->f->schema->attrs[attr->attr].values)
+        return ERR_OK;
+    const struct filter_attr *about = &c->f->schema->attrs[attr->attr];
+    struct filter_nearest nearest = {.name = literal->value.text};
+    char known[ERR_TEXT_MAX / 2] = "";
+    for (const char *const *value = about->values; *value; value++) {
+        if (sv_is(literal->value.text, *value))
+            return ERR_OK;
+        filter_nearest_try(&nearest, *value);
+        filter_add_known(known, sizeof(known), *value);
+    }
+    if (nearest.best)
+        return filter_refuse(c->f, c->report, literal->at, c->err,
+                             "%s never has this value; did you mean '%s'?", about->name,
+                             nearest.best);
+    return filter_refuse(c->f, c->report, literal->at, c->err,
+                         "%s never has this value; it is one of %s", about->name, known);
+}
+
 static enum err_code check_comparison(const struct check *c, struct node *n)
 {
     struct node *a = &c->f->nodes[n->child];
-    enum err_code rc = unite(c, n, a, &c->f->nodes[a->next]);
-    if (rc == ERR_OK && a->type == FILTER_BOOL && n->op != OP_EQ && n->op != OP_NE)
+    struct node *b = &c->f->nodes[a->next];
+    bool equality = n->op == OP_EQ || n->op == OP_NE;
+    enum err_code rc = unite(c, n, a, b);
+    if (rc == ERR_OK && equality)
+        rc = meet_values(c, a, b);
+    if (rc == ERR_OK && equality)
+        rc = meet_values(c, b, a);
+    if (rc == ERR_OK && a->type == FILTER_BOOL && !equality)
         rc = filter_refuse(c->f, c->report, n->at, c->err,
                            "conditions have no order; compare them with = or <>");
     return rc;
@@ -84,8 +114,11 @@ static enum err_code check_all_alike(const struct check *c, struct node *n)
         return filter_refuse(c->f, c->report, n->at, c->err,
                              "a condition has no place before %s; use it alone, or NOT",
                              n->kind == NODE_IN ? "IN" : "BETWEEN");
-    for (node_id id = what->next; id != NODE_NONE && rc == ERR_OK; id = c->f->nodes[id].next)
+    for (node_id id = what->next; id != NODE_NONE && rc == ERR_OK; id = c->f->nodes[id].next) {
         rc = unite(c, &c->f->nodes[id], what, &c->f->nodes[id]);
+        if (rc == ERR_OK && n->kind == NODE_IN)
+            rc = meet_values(c, what, &c->f->nodes[id]);
+    }
     return rc;
 }
 

@@ -118,9 +118,9 @@ static bool span_of(const struct filter *f, const struct node *n, bool negated, 
 {
     for (; n->kind == NODE_NOT; n = node_at(f, n->child))
         negated = !negated;
-    *ret = (struct span){.f = f};
-    if (n->child != NODE_NONE)
-        ret->what = node_at(f, n->child);
+    if (n->child == NODE_NONE)
+        return false;
+    *ret = (struct span){.f = f, .what = node_at(f, n->child)};
     switch (n->kind) {
     case NODE_COMPARE:
         return comparison_span(n, negated, ret);

@@ -115,8 +115,16 @@ bool filter_leaf_within(const struct filter *fa, const struct node *a, const str
 struct filter_place filter_place(struct sv text, size_t position);
 enum err_code filter_refuse(const struct filter *f, struct filter_report *report, size_t at,
                             struct err *err, const char *format, ...) PRINTF_LIKE(5, 6);
-/* The known name that is nearest to a mistyped one; NULL if none is near. */
-const char *filter_nearest(const struct filter_schema *schema, struct sv name);
+/* The known name that is nearest to a mistyped one: try each of them, then read `best`, which is
+ * NULL if none is near. Begin with only `name` set. */
+struct filter_nearest {
+    struct sv name;
+    const char *best;
+    size_t best_distance;
+};
+void filter_nearest_try(struct filter_nearest *nearest, const char *known);
+/* Appends a name to "a, b, c"; what does not fit becomes "...". */
+void filter_add_known(char *list, size_t size, const char *known);
 const char *filter_type_name(unsigned type); /* "a string" */
 
 #endif

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "common/filter/node.h"
 
-#include <ctype.h>
 #include <stdarg.h>
-#include <strings.h>
 
 #define PICTURE_BEFORE 60 /* characters shown before the place, at most */
 #define PICTURE_AFTER 30
@@ -88,6 +86,13 @@ const char *filter_type_name(unsigned type)
 
 #define NEAREST_MAX 24 /* longer names are not compared */
 
+static bool same_letter(char a, char b)
+{
+    a = (char)(a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a);
+    b = (char)(b >= 'A' && b <= 'Z' ? b - 'A' + 'a' : b);
+    return a == b;
+}
+
 /* Levenshtein's distance of two short names, letters in any case. */
 static size_t distance(struct sv a, struct sv b)
 {
@@ -98,9 +103,7 @@ static size_t distance(struct sv a, struct sv b)
         size_t diagonal = row[0];
         row[0] = i;
         for (size_t j = 1; j <= b.len; j++) {
-            bool same =
-                tolower((unsigned char)a.ptr[i - 1]) == tolower((unsigned char)b.ptr[j - 1]);
-            size_t best = diagonal + (same ? 0 : 1);
+            size_t best = diagonal + (same_letter(a.ptr[i - 1], b.ptr[j - 1]) ? 0 : 1);
             diagonal = row[j];
             if (row[j] + 1 < best)
                 best = row[j] + 1;
@@ -112,19 +115,26 @@ static size_t distance(struct sv a, struct sv b)
     return row[b.len];
 }
 
-const char *filter_nearest(const struct filter_schema *schema, struct sv name)
+void filter_add_known(char *list, size_t size, const char *known)
 {
-    const char *nearest = NULL;
-    size_t least = name.len / 3 + 1;
-    if (name.len > NEAREST_MAX)
-        return NULL;
-    for (size_t i = 0; i < schema->count; i++) {
-        struct sv known = sv_of(schema->attrs[i].name);
-        size_t far = known.len > NEAREST_MAX ? SIZE_MAX : distance(name, known);
-        if (far < least || (far == least && !nearest)) {
-            least = far;
-            nearest = schema->attrs[i].name;
-        }
-    }
-    return nearest;
+    static const char more[] = ", ...";
+    size_t used = strlen(list);
+    if (used >= sizeof(more) && strcmp(list + used - strlen(more), more) == 0)
+        return;
+    if (used + strlen(known) + 2 * sizeof(more) > size)
+        known = "...";
+    (void)snprintf(list + used, size - used, "%s%s", used ? ", " : "", known);
+}
+
+void filter_nearest_try(struct filter_nearest *nearest, const char *known)
+{
+    struct sv text = sv_of(known);
+    if (nearest->name.len > NEAREST_MAX || text.len > NEAREST_MAX)
+        return;
+    size_t far = distance(nearest->name, text);
+    if (far > nearest->name.len / 3 + 1 || far >= text.len ||
+        (nearest->best && far >= nearest->best_distance))
+        return;
+    nearest->best = known;
+    nearest->best_distance = far;
 }

@@ -1,7 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 #include "common/filter/schema.h"
 
-#define FILTER_ATTR(id, name, type, help) [FILTER_ATTR_##id] = {name, FILTER_##type, help},
+#define ANY NULL
+
+static const char *const archive_modes[] = {"never", "onSuccess", "always", NULL};
+
+static const char *const states[] = {
+#define JOB_STATE(name, text, ends, next) text,
+#include "common/model/job_state.def"
+#undef JOB_STATE
+    NULL,
+};
+
+static const char *const conditions[] = {
+#define JOB_CONDITION(name, rank, meaning) #name,
+#include "common/model/condition.def"
+#undef JOB_CONDITION
+    NULL,
+};
+
+#define FILTER_ATTR(id, name, type, values, help)                                                  \
+    [FILTER_ATTR_##id] = {name, FILTER_##type, values, help},
 static const struct filter_attr queue_attrs[] = {
 #include "common/filter/queue_attr.def"
 };

@@ -20,7 +20,8 @@ enum filter_type {
 struct filter_attr {
     const char *name;
     enum filter_type type;
-    const char *help; /* for people: what it is */
+    const char *const *values; /* of a string that is always one of them, ended by NULL; or NULL */
+    const char *help;          /* for people: what it is */
 };
 
 struct filter_schema {
@@ -31,7 +32,7 @@ struct filter_schema {
 
 /* Indexes of the two schemas; the queue's are a prefix of the job's. */
 enum filter_attr_id {
-#define FILTER_ATTR(id, name, type, help) FILTER_ATTR_##id,
+#define FILTER_ATTR(id, name, type, values, help) FILTER_ATTR_##id,
 #include "common/filter/queue_attr.def"
     FILTER_QUEUE_ATTR_COUNT,
     FILTER_QUEUE_ATTR_LAST = FILTER_QUEUE_ATTR_COUNT - 1,
