@@ -84,7 +84,7 @@ static node_id unknown_name(struct parser *p, struct token name)
 {
     struct sv shown = parse_shown(name.text);
     struct filter_nearest nearest = {.name = name.text};
-    char known[ERR_TEXT_MAX / 2] = "";
+    char known[ERR_TEXT_MAX - 2 * SHOWN_MAX] = "";
     if (lexer_next((struct sv){p->f->text, p->f->text_len}, name.at + name.text.len).kind ==
         TOKEN_OPEN)
         return parse_refuse(p, name.at, "'%.*s' is followed by (; filters have no functions",

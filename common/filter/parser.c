@@ -5,8 +5,6 @@
 
 #include <stdarg.h>
 
-#define SHOWN_MAX 40
-
 node_id parse_refuse(struct parser *p, size_t at, const char *format, ...)
 {
     char reason[ERR_TEXT_MAX];

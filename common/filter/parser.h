@@ -44,6 +44,7 @@ bool parse_enter(struct parser *p); /* one deeper; false: too deep */
 void parse_link(struct parser *p, node_id child, node_id next);
 node_id parse_unexpected(struct parser *p, const char *expected);
 node_id parse_refuse(struct parser *p, size_t at, const char *format, ...) PRINTF_LIKE(3, 4);
-struct sv parse_shown(struct sv text); /* short enough for a message */
+#define SHOWN_MAX 40
+struct sv parse_shown(struct sv text); /* at most SHOWN_MAX bytes of it, for a message */
 
 #endif

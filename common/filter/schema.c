@@ -12,12 +12,14 @@ static const char *const states[] = {
     NULL,
 };
 
-static const char *const conditions[] = {
+/* The first is NONE, which a row has as NULL. */
+static const char *const all_conditions[] = {
 #define JOB_CONDITION(name, rank, meaning) #name,
 #include "common/model/condition.def"
 #undef JOB_CONDITION
     NULL,
 };
+#define conditions (all_conditions + 1)
 
 #define FILTER_ATTR(id, name, type, values, help)                                                  \
     [FILTER_ATTR_##id] = {name, FILTER_##type, values, help},
