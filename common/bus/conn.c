@@ -223,7 +223,7 @@ static enum err_code try_open(struct conn *conn, struct err *err)
     (void)pthread_mutex_unlock(&conn->fd_lock);
     conn->broken = false;
     conn->blocked = false;
-    conn->opened_ms = conn->heard_ms = clock_mono_ms();
+    conn->opened_ms = conn->heard_ms = conn->empty_ms = clock_mono_ms();
     conn->told_ms = 0;
     conn->channel_max = (unsigned)amqp_get_channel_max(conn->amqp);
     conn->generation++;
@@ -294,7 +294,7 @@ bool conn_writable(struct conn *conn)
 
 bool conn_wait(struct conn *conn, int timeout_ms, bool want_write)
 {
-    int tick_ms = conn->cfg.heartbeat_s * 1000 / 4; /* heartbeats flow in conn_read() only */
+    int tick_ms = conn->cfg.heartbeat_s * 1000 / 8; /* heartbeats flow in conn_read() only */
     struct pollfd polls[] = {
         {.fd = conn->fd, .events = (short)(POLLIN | (want_write ? POLLOUT : 0))},
         {.fd = conn->wake_fd, .events = POLLIN}};
@@ -307,9 +307,10 @@ bool conn_wait(struct conn *conn, int timeout_ms, bool want_write)
     if (polls[1].revents)
         wake_drain(conn->wake_fd);
     /* Bytes are a sign of life even if they are but a heartbeat, which the library keeps to
-     * itself; an end of file is seen by the read that follows, before anybody looks at heard_ms. */
+     * itself. They may have come at any time since the socket was seen empty: a process that was
+     * stopped must not take what waited for it as heard now. */
     if (polls[0].revents & POLLIN)
-        conn->heard_ms = clock_mono_ms();
+        conn->heard_ms = conn->empty_ms;
     return polls[0].revents & POLLOUT;
 }
 
@@ -343,9 +344,12 @@ void conn_read(struct conn *conn, conn_frame_fn *fn, void *arg)
     for (int i = 0; i < FRAMES_PER_READ && !conn->broken; i++) {
         const struct timeval now = {0};
         amqp_frame_t frame;
+        int64_t before_ms = clock_mono_ms();
         int status = amqp_simple_wait_frame_noblock(conn->amqp, &frame, &now);
-        if (status == AMQP_STATUS_TIMEOUT)
+        if (status == AMQP_STATUS_TIMEOUT) {
+            conn->empty_ms = before_ms;
             return;
+        }
         if (status != AMQP_STATUS_OK) {
             conn_break(conn, amqp_error_string2(status));
             return;

@@ -29,7 +29,8 @@ struct conn {
     atomic_bool stop;
     bool broken, blocked;
     char broken_text[256];
-    int64_t heard_ms; /* clock_mono_ms() when the broker was heard last */
+    int64_t heard_ms; /* clock_mono_ms() when the broker was surely heard: not later than it was */
+    int64_t empty_ms; /* when the socket was seen empty last */
     int64_t told_ms;  /* when the log was told last that we wait; 0: not yet */
     int64_t opened_ms;
     unsigned attempts, channel_max;

@@ -52,7 +52,9 @@ struct bus_consumer_setup {
     const char *queue; /* to be served; declared if it is not there; NULL: inbox only */
     enum bus_queue_type queue_type;
     struct bus_inbox inbox;
-    void *arg; /* of the callbacks; each may be NULL if it is not needed */
+    int64_t longest_ms; /* how long a delivery may be held; 0: unknown. For a warning only, when the
+                         * broker's consumer_timeout turns out to be shorter. */
+    void *arg;          /* of the callbacks; each may be NULL if it is not needed */
     void (*on_delivery)(void *arg, struct bus_delivery **take_delivery);
     /* The broker takes this delivery back (its channel or connection is gone): the work goes on
      * without one. It still has to be settled. Not called once bus_settle() was. */

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+#include "common/base/wake.h"
+#include "common/bus/consumer_impl.h"
+
+#include <amqp_framing.h>
+#include <assert.h>
+
+struct mailbox *mailbox_new(int wake_fd)
+{
+    struct mailbox *mailbox = calloc(1, sizeof(*mailbox));
+    if (!mailbox)
+        return NULL;
+    (void)pthread_mutex_init(&mailbox->lock, NULL);
+    mailbox->end = &mailbox->first;
+    mailbox->wake_fd = wake_fd;
+    mailbox->refs = 1;
+    return mailbox;
+}
+
+/* The lock is held; it is released. */
+static void mailbox_leave(struct mailbox *mailbox)
+{
+    bool last = --mailbox->refs == 0;
+    (void)pthread_mutex_unlock(&mailbox->lock);
+    if (!last)
+        return;
+    (void)pthread_mutex_destroy(&mailbox->lock);
+    free(mailbox);
+}
+
+void mailbox_close(struct mailbox *mailbox)
+{
+    (void)pthread_mutex_lock(&mailbox->lock);
+    mailbox->wake_fd = -1;
+    (void)pthread_mutex_unlock(&mailbox->lock);
+    struct delivery *next = NULL;
+    for (struct delivery *at = mailbox_take(mailbox); at; at = next) {
+        next = at->next;
+        delivery_free(at);
+    }
+    (void)pthread_mutex_lock(&mailbox->lock);
+    mailbox_leave(mailbox);
+}
+
+struct delivery *mailbox_take(struct mailbox *mailbox)
+{
+    (void)pthread_mutex_lock(&mailbox->lock);
+    struct delivery *first = TAKE(mailbox->first);
+    mailbox->end = &mailbox->first;
+    (void)pthread_mutex_unlock(&mailbox->lock);
+    return first;
+}
+
+struct delivery *delivery_new(struct mailbox *mailbox)
+{
+    struct delivery *delivery = calloc(1, sizeof(*delivery));
+    if (!delivery)
+        return NULL;
+    (void)pthread_mutex_lock(&mailbox->lock);
+    mailbox->refs++;
+    (void)pthread_mutex_unlock(&mailbox->lock);
+    delivery->mailbox = mailbox;
+    return delivery;
+}
+
+void delivery_free(struct delivery *delivery)
+{
+    if (!delivery)
+        return;
+    (void)pthread_mutex_lock(&delivery->mailbox->lock);
+    mailbox_leave(delivery->mailbox);
+    free(delivery->bytes);
+    free(delivery);
+}
+
+bool delivery_is_settled(struct delivery *delivery)
+{
+    (void)pthread_mutex_lock(&delivery->mailbox->lock);
+    bool settled = delivery->settled;
+    (void)pthread_mutex_unlock(&delivery->mailbox->lock);
+    return settled;
+}
+
+void bus_settle(struct bus_delivery **take_delivery, enum bus_settle how)
+{
+    struct delivery *delivery = (struct delivery *)TAKE(*take_delivery);
+    struct mailbox *mailbox = delivery->mailbox;
+    (void)pthread_mutex_lock(&mailbox->lock);
+    assert(!delivery->settled);
+    bool gone = mailbox->wake_fd < 0;
+    if (!gone) {
+        bool first = !mailbox->first;
+        delivery->how = how;
+        delivery->settled = true;
+        delivery->next = NULL;
+        *mailbox->end = delivery;
+        mailbox->end = &delivery->next;
+        if (first)
+            wake_raise(mailbox->wake_fd); /* under the lock: the descriptor is still open */
+    }
+    (void)pthread_mutex_unlock(&mailbox->lock);
+    if (gone)
+        delivery_free(delivery);
+}
+
+static void copy_bytes(amqp_bytes_t bytes, char *ret_text, size_t size)
+{
+    const struct sv text = {bytes.bytes, bytes.len};
+    if (!sv_copy(text, ret_text, size))
+        ret_text[0] = '\0';
+}
+
+void delivery_set_method(struct delivery *delivery, const amqp_basic_deliver_t *method)
+{
+    delivery->tag = method->delivery_tag;
+    delivery->pub.redelivered = method->redelivered;
+    copy_bytes(method->routing_key, delivery->pub.routing_key, sizeof(delivery->pub.routing_key));
+}
+
+static uint32_t count_of(const amqp_field_value_t *value)
+{
+    int64_t count = 0;
+    switch (value->kind) {
+    case AMQP_FIELD_KIND_I8:
+        count = value->value.i8;
+        break;
+    case AMQP_FIELD_KIND_I16:
+        count = value->value.i16;
+        break;
+    case AMQP_FIELD_KIND_I32:
+        count = value->value.i32;
+        break;
+    case AMQP_FIELD_KIND_I64:
+        count = value->value.i64;
+        break;
+    default: /* no number that we understand: as if it were not counted */
+        return 0;
+    }
+    return count < 0 ? 0 : count > UINT32_MAX ? UINT32_MAX : (uint32_t)count;
+}
+
+static bool key_is(amqp_bytes_t key, const char *name)
+{
+    return sv_is((struct sv){key.bytes, key.len}, name);
+}
+
+static void read_headers(struct bus_delivery *pub, const amqp_table_t *headers)
+{
+    for (int i = 0; i < headers->num_entries; i++) {
+        const amqp_table_entry_t *entry = &headers->entries[i];
+        if (key_is(entry->key, "x-delivery-count"))
+            pub->delivery_count = count_of(&entry->value);
+        else if (key_is(entry->key, "traceparent") && entry->value.kind == AMQP_FIELD_KIND_UTF8)
+            copy_bytes(entry->value.value.bytes, pub->traceparent, sizeof(pub->traceparent));
+    }
+}
+
+void delivery_set_header(struct delivery *delivery, const amqp_frame_t *frame)
+{
+    const amqp_basic_properties_t *properties = frame->payload.properties.decoded;
+    struct bus_delivery *pub = &delivery->pub;
+    delivery->size_due = frame->payload.properties.body_size;
+    pub->truncated = delivery->size_due > BUS_BODY_MAX;
+    if (properties->_flags & AMQP_BASIC_MESSAGE_ID_FLAG)
+        copy_bytes(properties->message_id, pub->message_id, sizeof(pub->message_id));
+    if (properties->_flags & AMQP_BASIC_CONTENT_TYPE_FLAG)
+        copy_bytes(properties->content_type, pub->content_type, sizeof(pub->content_type));
+    if (properties->_flags & AMQP_BASIC_HEADERS_FLAG)
+        read_headers(pub, &properties->headers);
+    delivery->capacity = pub->truncated ? BUS_BODY_MAX : (size_t)delivery->size_due;
+    delivery->bytes = calloc(1, delivery->capacity + 1);
+    if (!delivery->bytes) {
+        delivery->capacity = 0;
+        pub->truncated = true;
+    }
+    pub->body = (struct sv){delivery->bytes ? delivery->bytes : "", 0};
+}
+
+void delivery_add_body(struct delivery *delivery, amqp_bytes_t fragment)
+{
+    size_t room = delivery->capacity - delivery->pub.body.len;
+    size_t size = fragment.len < room ? fragment.len : room;
+    if (size > 0)
+        memcpy(delivery->bytes + delivery->pub.body.len, fragment.bytes, size);
+    delivery->pub.body.len += size;
+    delivery->size_read += fragment.len;
+}
+
+bool delivery_is_whole(const struct delivery *delivery)
+{
+    return delivery->pub.body.ptr && delivery->size_read >= delivery->size_due;
+}
