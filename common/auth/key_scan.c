@@ -211,12 +211,24 @@ static enum err_code load_tenant(const struct auth_config *cfg, int dir_fd,
     return ERR_OK;
 }
 
+static struct tenant_keys *new_tenant(const char *name, uint64_t signature)
+{
+    static atomic_uint_fast64_t stamps;
+    struct tenant_keys *tenant = calloc(1, sizeof(*tenant));
+    if (!tenant)
+        return NULL;
+    atomic_init(&tenant->refs, 1);
+    tenant->signature = signature;
+    tenant->stamp = atomic_fetch_add(&stamps, 1) + 1;
+    snprintf(tenant->tenant, sizeof(tenant->tenant), "%s", name);
+    return tenant;
+}
+
 /* The tenant as it is now; shared with old if its folder did not change. */
 static enum err_code scan_tenant(const struct auth_config *cfg, int root_fd, const char *name,
                                  struct tenant_keys *old, struct tenant_keys **ret_tenant,
                                  struct err *err)
 {
-    static atomic_uint_fast64_t stamps;
     DIR_AUTO DIR *dir = NULL;
     struct listing files;
     enum err_code rc = dir_open(root_fd, name, &dir, err);
@@ -227,22 +239,33 @@ static enum err_code scan_tenant(const struct auth_config *cfg, int root_fd, con
         return rc;
     uint64_t signature = signature_of(dirfd(dir), &files);
     if (old && old->signature == signature) {
+        atomic_store(&old->unreadable, false);
         atomic_fetch_add(&old->refs, 1);
         *ret_tenant = old;
         return ERR_OK;
     }
-    AUTO(tenant_keys_free) struct tenant_keys *tenant = calloc(1, sizeof(*tenant));
+    AUTO(tenant_keys_free) struct tenant_keys *tenant = new_tenant(name, signature);
     if (!tenant)
         return err_set(err, ERR_NOMEM, "out of memory for the keys of %s", name);
-    atomic_init(&tenant->refs, 1);
-    tenant->signature = signature;
-    tenant->stamp = atomic_fetch_add(&stamps, 1) + 1;
-    snprintf(tenant->tenant, sizeof(tenant->tenant), "%s", name);
     rc = load_tenant(cfg, dirfd(dir), &files, tenant, err);
     if (rc)
         return rc;
     *ret_tenant = TAKE(tenant);
     return ERR_OK;
+}
+
+/* A folder that cannot be read: what is known of it stays, and the log is told once. */
+static struct tenant_keys *keep_tenant(const char *name, struct tenant_keys *old,
+                                       const struct err *fault)
+{
+    struct tenant_keys *kept = old ? old : new_tenant(name, 0);
+    if (!kept)
+        return NULL;
+    if (old)
+        atomic_fetch_add(&old->refs, 1);
+    if (!atomic_exchange(&kept->unreadable, true))
+        note_refused(name, "", fault);
+    return kept;
 }
 
 static int by_tenant(const void *a, const void *b)
@@ -255,8 +278,7 @@ static int by_tenant(const void *a, const void *b)
 static enum err_code set_add(struct key_set *set, struct tenant_keys *tenant, struct err *err)
 {
     if (set->count % 64 == 0) {
-        struct tenant_keys **more =
-            realloc(set->tenants, (set->count + 64) * sizeof(set->tenants[0]));
+        struct tenant_keys **more = realloc(set->tenants, (set->count + 64) * sizeof(void *));
         if (!more)
             return err_set(err, ERR_NOMEM, "out of memory for the keys");
         set->tenants = more;
@@ -274,13 +296,10 @@ static enum err_code scan_one(const struct auth_config *cfg, int root_fd, const 
     enum err_code rc = scan_tenant(cfg, root_fd, name, old, &tenant, &fault);
     if (rc == ERR_NOT_FOUND) /* a plain file, or gone meanwhile */
         return ERR_OK;
-    if (rc) {
-        note_refused(name, "", &fault);
-        if (!old)
-            return ERR_OK;
-        atomic_fetch_add(&old->refs, 1); /* what is known stays while the folder cannot be read */
-        tenant = old;
-    }
+    if (rc)
+        tenant = keep_tenant(name, old, &fault);
+    if (!tenant)
+        return err_set(err, ERR_NOMEM, "out of memory for the keys of %s", name);
     if (set->count == TENANTS_MAX)
         return err_set(err, ERR_CONFIG, "more than %d tenants", TENANTS_MAX);
     rc = set_add(set, tenant, err);
@@ -315,7 +334,7 @@ enum err_code key_scan(const struct auth_config *cfg, const struct key_set *old,
         return rc;
     }
     if (set.count > 0)
-        qsort(set.tenants, set.count, sizeof(set.tenants[0]), by_tenant);
+        qsort(set.tenants, set.count, sizeof(void *), by_tenant);
     *ret_set = set;
     return ERR_OK;
 }

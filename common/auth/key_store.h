@@ -17,8 +17,9 @@
 struct tenant_keys {
     char tenant[AUTH_TENANT_SIZE];
     atomic_uint refs;
-    uint64_t stamp;     /* differs for each loading, of any tenant */
-    uint64_t signature; /* of the folder: names, sizes and times of the files */
+    atomic_bool unreadable; /* the folder, at the last look; told once */
+    uint64_t stamp;         /* differs for each loading, of any tenant */
+    uint64_t signature;     /* of the folder: names, sizes and times of the files */
     size_t count;
     struct auth_key keys[TENANT_KEYS_MAX];
 };

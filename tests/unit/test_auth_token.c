@@ -295,6 +295,24 @@ static void signatures_of_zeros_and_changed_claims_are_refused(void **unused)
     refuse_joined("{\"alg\":\"ES256\",\"kid\":\"ec1\"}", signature, "signature is not that of");
 }
 
+/* Also shows that a token has one spelling: no character of it may be another. */
+static void no_character_of_a_token_can_be_changed(void **unused)
+{
+    (void)unused;
+    TEXT_AUTO char *good = fixture_token(&fx.rsa1, "rsa1", "acme", 60);
+    size_t length = strlen(good);
+    for (size_t i = 0; i < length; i++) {
+        char kept = good[i];
+        good[i] = (char)(kept == 'A' ? 'B' : 'A');
+        assert_refused(auth, good, "");
+        good[i] = '.';
+        if (kept != '.')
+            assert_refused(auth, good, "");
+        good[i] = kept;
+    }
+    assert_accepted(auth, good);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -309,6 +327,7 @@ int main(void)
         TEST(exp_sub_and_tenant_are_required),
         TEST(issuer_and_audience_count_when_configured),
         TEST(signatures_of_zeros_and_changed_claims_are_refused),
+        TEST(no_character_of_a_token_can_be_changed),
     };
     return cmocka_run_group_tests(tests, start, stop);
 }
