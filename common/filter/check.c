@@ -65,14 +65,23 @@ static enum err_code unite(const struct check *c, const struct node *where, stru
     return rc;
 }
 
-/* A literal that meets an attribute of few values must be one of them. */
-static enum err_code meet_values(const struct check *c, const struct node *attr,
-                                 const struct node *literal)
+/* A number that is to equal an attribute must be one that it can have. */
+static enum err_code meet_range(const struct check *c, const struct filter_attr *about,
+                                const struct node *literal)
 {
-    if (attr->kind != NODE_ATTR || literal->kind != NODE_LITERAL ||
-        !c->f->schema->attrs[attr->attr].values)
+    const struct filter_value *v = &literal->value;
+    double number = v->is_real ? v->real : (double)v->integer;
+    if (number >= (double)about->low && number <= (double)about->high)
         return ERR_OK;
-    const struct filter_attr *about = &c->f->schema->attrs[attr->attr];
+    return filter_refuse(c->f, c->report, literal->at, c->err,
+                         "%s never has this value; it is from %lld to %lld", about->name,
+                         (long long)about->low, (long long)about->high);
+}
+
+/* A string that is to equal an attribute of few values must be one of them. */
+static enum err_code meet_list(const struct check *c, const struct filter_attr *about,
+                               const struct node *literal)
+{
     struct filter_nearest nearest = {.name = literal->value.text};
     char known[ERR_TEXT_MAX / 2] = "";
     for (const char *const *value = about->values; *value; value++) {
@@ -87,6 +96,17 @@ static enum err_code meet_values(const struct check *c, const struct node *attr,
                              nearest.best);
     return filter_refuse(c->f, c->report, literal->at, c->err,
                          "%s never has this value; it is one of %s", about->name, known);
+}
+
+static enum err_code meet_values(const struct check *c, const struct node *attr,
+                                 const struct node *literal)
+{
+    if (attr->kind != NODE_ATTR || literal->kind != NODE_LITERAL)
+        return ERR_OK;
+    const struct filter_attr *about = &c->f->schema->attrs[attr->attr];
+    if (about->type == FILTER_NUMBER)
+        return meet_range(c, about, literal);
+    return about->values ? meet_list(c, about, literal) : ERR_OK;
 }
 
 static enum err_code check_comparison(const struct check *c, struct node *n)

@@ -3,8 +3,9 @@
 #define COMMON_FILTER_FILTER_SQL_H
 
 /* filter_sql: a filter as a condition for WHERE, with the results of filter_eval(): TRUE, FALSE
- * and NULL are those of three-valued logic, for MariaDB 10.11 and MySQL 8. Text from outside is in
- * the parameters only. Text columns must be utf8mb4 with a _bin collation (padding ones too).
+ * and NULL are those of three-valued logic, for MariaDB 10.11 and MySQL 8. For SELECT:
+ * in a strict UPDATE a division by zero is an error. Text from outside is in the parameters only.
+ * Text columns must be utf8mb4 with a _bin collation (padding ones too).
  *
  * Threads: any. Memory: filter_params_done() frees what filter_to_sql() put there. */
 

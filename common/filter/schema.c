@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "common/filter/schema.h"
 
-#define ANY NULL
+#define ANY .low = INT64_MIN, .high = INT64_MAX
+#define OF(list) .values = (list)
+#define RANGE(from, to) .low = (from), .high = (to)
 
 static const char *const archive_modes[] = {"never", "onSuccess", "always", NULL};
 
@@ -21,8 +23,8 @@ static const char *const all_conditions[] = {
 };
 #define conditions (all_conditions + 1)
 
-#define FILTER_ATTR(id, name, type, values, help)                                                  \
-    [FILTER_ATTR_##id] = {name, FILTER_##type, values, help},
+#define FILTER_ATTR(id, text, kind, limits, about)                                                 \
+    [FILTER_ATTR_##id] = {.name = text, .type = FILTER_##kind, .help = about, limits},
 static const struct filter_attr queue_attrs[] = {
 #include "common/filter/queue_attr.def"
 };

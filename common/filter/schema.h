@@ -21,7 +21,9 @@ struct filter_attr {
     const char *name;
     enum filter_type type;
     const char *const *values; /* of a string that is always one of them, ended by NULL; or NULL */
-    const char *help;          /* for people: what it is */
+    int64_t low;               /* of a number: what it is always within */
+    int64_t high;
+    const char *help; /* for people: what it is */
 };
 
 struct filter_schema {

@@ -79,6 +79,8 @@ static const struct {
     {"archive.mode = 'onsuccess'", 16, "never has this value; did you mean 'onSuccess'?"},
     {"archive.mode IN ('always', 'x')", 28, "it is one of never, onSuccess, always"},
     {"'neber' <> archive.mode", 1, "did you mean 'never'?"},
+    {"weekday IN (1, 0)", 16, "weekday never has this value; it is from 1 to 7"},
+    {"24 = hour", 1, "hour never has this value; it is from 0 to 23"},
     {"tags = 'a'", 6, "write 'x' IN tags"},
     {"tags = tags", 6, "write 'x' IN tags"},
     {"tags BETWEEN 'a' AND 'b'", 14, "write 'x' IN tags"},
