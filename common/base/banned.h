@@ -10,6 +10,9 @@
 #include <string.h>
 #include <time.h>
 
+/* With _FORTIFY_SOURCE these are macros to clang, which warns when one is poisoned. */
+#undef sprintf
+#undef vsprintf
 #pragma GCC poison strcpy strcat stpcpy sprintf vsprintf gets strtok atoi atol atof
 #pragma GCC poison localtime gmtime ctime asctime system popen tmpnam mktemp
 

@@ -62,6 +62,7 @@ static void filters_that_say_nothing_are_told(void **unused)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct filter_report report;
         AUTO(filter_free) struct filter *f = compiled(cases[i].text, &report);
+        assert_non_null(f);
         const char *text = report.warning_count ? report.warnings[0].text : NULL;
         if (!cases[i].says != !text || (text && !strstr(text, cases[i].says)))
             fail_msg("%s -> %s, not %s", cases[i].text, text ? text : "-",
@@ -76,6 +77,7 @@ static void a_warning_has_a_place(void **unused)
     (void)unused;
     struct filter_report report;
     AUTO(filter_free) struct filter *f = compiled("owner = 'a' AND (1 = 1)", &report);
+    assert_non_null(f);
     assert_int_equal(report.warnings[0].place.column, 20);
     assert_string_equal(report.warnings[0].text, "at column 20: this part is always true");
     assert_string_equal(report.picture, "");
