@@ -122,7 +122,7 @@ static uint32_t count_of(const amqp_field_value_t *value)
     int64_t count = 0;
     switch (value->kind) {
     case AMQP_FIELD_KIND_I8:
-        count = value->value.i8;
+        count = value->value.i8; /* NOLINT(bugprone-signed-char-misuse): it is a number */
         break;
     case AMQP_FIELD_KIND_I16:
         count = value->value.i16;
