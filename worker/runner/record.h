@@ -16,6 +16,7 @@
 #define RUNNER_ERRNO_SIZE 24
 #define RUNNER_STEP_SIZE 16
 #define RUNNER_DIR_SIZE 72 /* "jobs/<uuid>.<run>" and its NUL fit */
+#define RUNNER_RECORD_FILE "exit.json"
 
 enum runner_reason {
 #define RUNNER_REASON(name, text, infrastructure) RUNNER_##name,

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+#include "worker/runner/runner.h"
+
+#include "common/base/log.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#define EVENTS_AT_ONCE 64
+
+enum err_code runner_watch(struct runner *runner, struct watch *watch, struct err *err)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = watch};
+    if (epoll_ctl(runner->epoll, EPOLL_CTL_ADD, watch->fd, &event) != 0)
+        return err_set_errno(err, ERR_IO, errno, "cannot watch a descriptor");
+    return ERR_OK;
+}
+
+void runner_rewatch(struct runner *runner, struct watch *watch, bool writing)
+{
+    struct epoll_event event = {.events = EPOLLIN | (writing ? (uint32_t)EPOLLOUT : 0),
+                                .data.ptr = watch};
+    (void)epoll_ctl(runner->epoll, EPOLL_CTL_MOD, watch->fd, &event);
+}
+
+void runner_unwatch(struct runner *runner, struct watch *watch)
+{
+    if (watch->fd >= 0) /* explicitly: a copy in a child between fork and exec would keep it */
+        (void)epoll_ctl(runner->epoll, EPOLL_CTL_DEL, watch->fd, NULL);
+    fd_close(&watch->fd);
+}
+
+static void timer_ready(struct runner *runner, struct watch *watch)
+{
+    uint64_t count = 0;
+    ssize_t got = read(watch->fd, &count, sizeof(count));
+    (void)got; /* it only has to wake the loop */
+    (void)runner;
+}
+
+/* TERM or INT: every job is ended with its own grace, a second one ends them at once. */
+static void signals_ready(struct runner *runner, struct watch *watch)
+{
+    struct signalfd_siginfo info;
+    if (read(watch->fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
+        return;
+    if (info.ssi_signo == SIGCHLD)
+        job_reap_orphans(runner);
+    if (info.ssi_signo != SIGTERM && info.ssi_signo != SIGINT)
+        return;
+    log_event(LOG_WARN, "runner.stop.asked", LOG_U("jobs", job_running(runner)));
+    for (struct run *run = runner->runs; run; run = run->next)
+        job_end(run, RUNNER_RUNNER_STOPPED, runner->stopping ? 0 : (int64_t)run->limits.grace_ms,
+                "");
+    runner->stopping = true;
+    runner->leaving = true;
+}
+
+static enum err_code open_watches(struct runner *runner, struct err *err)
+{
+    sigset_t taken;
+    (void)sigemptyset(&taken);
+    (void)sigaddset(&taken, SIGTERM);
+    (void)sigaddset(&taken, SIGINT);
+    (void)sigaddset(&taken, SIGHUP);
+    (void)sigaddset(&taken, SIGCHLD);
+    (void)sigaddset(&taken, SIGPIPE);
+    (void)sigprocmask(SIG_BLOCK, &taken, NULL);
+    (void)sigdelset(&taken, SIGPIPE);
+    runner->epoll = epoll_create1(EPOLL_CLOEXEC);
+    runner->timer = (struct watch){timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK),
+                                   timer_ready, NULL};
+    runner->signals =
+        (struct watch){signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK), signals_ready, NULL};
+    if (runner->epoll < 0 || runner->timer.fd < 0 || runner->signals.fd < 0)
+        return err_set_errno(err, ERR_IO, errno, "cannot make the event loop");
+    enum err_code rc = runner_watch(runner, &runner->timer, err);
+    if (rc == ERR_OK)
+        rc = runner_watch(runner, &runner->signals, err);
+    return rc;
+}
+
+/* The grant nears its end: TERM a grace before it, KILL at it. A job that got its TERM is not
+ * spared by a later ping: nobody knows what it has given up already. */
+static int64_t advance_lease(struct runner *runner, int64_t now)
+{
+    int64_t warn_at = runner->grant_until - runner->grant_grace;
+    if (now < warn_at)
+        return warn_at;
+    int64_t left = runner->grant_until > now ? runner->grant_until - now : 0;
+    for (struct run *run = runner->runs; run; run = run->next) {
+        if (run->phase <= RUN_RUNNING && run->kill_at > now + left)
+            job_end(run, RUNNER_LEASE_EXPIRED, left, "");
+    }
+    return left > 0 ? runner->grant_until : NEVER;
+}
+
+/* Everything that is due; the time of the next thing. */
+static int64_t advance(struct runner *runner)
+{
+    int64_t now = protocol_boot_ms();
+    int64_t due = advance_lease(runner, now);
+    for (struct run *run = runner->runs; run; run = run->next) {
+        int64_t next = job_advance(runner, run, now);
+        due = next < due ? next : due;
+    }
+    return due;
+}
+
+static bool may_leave(const struct runner *runner)
+{
+    if (job_running(runner) > 0)
+        return false;
+    return runner->leaving ||
+           (runner->peer.watch.fd < 0 && protocol_boot_ms() >= runner->grant_until);
+}
+
+static void set_timer(const struct runner *runner, int64_t due)
+{
+    struct itimerspec when = {0};
+    if (due != NEVER) {
+        due = due > 0 ? due : 1;
+        when.it_value.tv_sec = (time_t)(due / 1000);
+        when.it_value.tv_nsec = (long)(due % 1000) * 1000000;
+    }
+    (void)timerfd_settime(runner->timer.fd, TFD_TIMER_ABSTIME, &when, NULL);
+}
+
+static enum err_code turn(struct runner *runner, struct err *err)
+{
+    struct epoll_event events[EVENTS_AT_ONCE];
+    int count = epoll_wait(runner->epoll, events, EVENTS_AT_ONCE, -1);
+    if (count < 0 && errno != EINTR)
+        return err_set_errno(err, ERR_IO, errno, "cannot wait for events");
+    for (int i = 0; i < count; i++) {
+        struct watch *watch = events[i].data.ptr;
+        if (watch->fd >= 0) /* an event before it may have closed it */
+            watch->ready(runner, watch);
+    }
+    return ERR_OK;
+}
+
+enum err_code runner_loop(struct runner *runner, struct err *err)
+{
+    enum err_code rc = open_watches(runner, err);
+    if (rc == ERR_OK)
+        rc = server_open(runner, err);
+    while (rc == ERR_OK) {
+        int64_t due = advance(runner);
+        if (may_leave(runner))
+            break;
+        set_timer(runner, due);
+        rc = turn(runner, err);
+    }
+    server_close(runner);
+    return rc;
+}

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+#include "worker/runner/procs.h"
+
+#include "common/base/buf.h"
+#include "common/base/fs.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/pidfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define ENVIRON_MAX ((size_t)4 * 1024 * 1024)
+#define STAT_MAX ((size_t)4096)
+#define CHILDREN_MAX ((size_t)1024 * 1024)
+#define DEPTH_MAX 100000
+#define LOOKS_MAX 3
+
+struct proc {
+    pid_t pid;
+    pid_t parent;
+    pid_t group;
+    pid_t session;
+    char state;
+    unsigned long long started; /* ticks since boot: with the pid, names a process for ever */
+};
+
+struct table {
+    struct proc *at;
+    size_t count;
+    size_t capacity;
+    bool unsure; /* memory was short, or a parent went while we looked */
+};
+
+static void table_done(struct table *table)
+{
+    free(table->at);
+}
+
+/* Reads a file of /proc/<pid>; false if the process is gone. */
+static bool read_file(int proc_fd, pid_t pid, const char *name, struct buf *ret_bytes)
+{
+    char path[64];
+    struct err ignored = {0};
+    (void)snprintf(path, sizeof(path), "%d/%s", (int)pid, name);
+    return fs_read(proc_fd, path, ret_bytes, &ignored) == ERR_OK;
+}
+
+static bool read_stat(int proc_fd, pid_t pid, struct proc *ret_proc)
+{
+    BUF_AUTO struct buf bytes = BUF_INIT(STAT_MAX);
+    if (!read_file(proc_fd, pid, "stat", &bytes))
+        return false;
+    const char *rest = strrchr(buf_text(&bytes), ')'); /* the name before it may hold anything */
+    struct proc proc = {.pid = pid};
+    /* NOLINTNEXTLINE(cert-err34-c): the kernel writes the numbers */
+    if (!rest || sscanf(rest,
+                        ") %c %d %d %d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
+                        "%*d %llu",
+                        &proc.state, &proc.parent, &proc.group, &proc.session, &proc.started) != 5)
+        return false;
+    *ret_proc = proc;
+    return true;
+}
+
+static int by_pid(const void *a, const void *b)
+{
+    pid_t left = ((const struct proc *)a)->pid;
+    pid_t right = ((const struct proc *)b)->pid;
+    return (left > right) - (left < right);
+}
+
+static const struct proc *find(const struct table *table, pid_t pid)
+{
+    struct proc wanted = {.pid = pid};
+    return bsearch(&wanted, table->at, table->count, sizeof(wanted), by_pid);
+}
+
+static bool table_add(struct table *table, const struct proc *proc)
+{
+    if (table->count == table->capacity) {
+        size_t capacity = table->capacity ? table->capacity * 2 : 512;
+        struct proc *grown = realloc(table->at, capacity * sizeof(*grown));
+        if (!grown)
+            return false;
+        table->at = grown;
+        table->capacity = capacity;
+    }
+    table->at[table->count++] = *proc;
+    return true;
+}
+
+/* A process number, or 0 if the name is none. */
+static pid_t pid_of(const char *name)
+{
+    uint64_t number = 0;
+    return sv_u64(sv_of(name), INT32_MAX, &number) ? (pid_t)number : 0;
+}
+
+/* All processes, by number. -1 or a descriptor of /proc. */
+static int look(struct table *table)
+{
+    FD_AUTO int proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int copy = proc_fd < 0 ? -1 : fcntl(proc_fd, F_DUPFD_CLOEXEC, 0);
+    DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+    struct dirent *entry = NULL;
+    table->count = 0;
+    table->unsure = dir == NULL;
+    while (dir && (entry = readdir(dir)) != NULL) { /* NOLINT(concurrency-mt-unsafe) */
+        pid_t pid = pid_of(entry->d_name);
+        struct proc proc;
+        if (pid > 0 && read_stat(proc_fd, pid, &proc) && !table_add(table, &proc))
+            table->unsure = true;
+    }
+    if (dir)
+        (void)closedir(dir);
+    else
+        fd_close(&copy);
+    if (table->count > 0)
+        qsort(table->at, table->count, sizeof(*table->at), by_pid);
+    int result = proc_fd;
+    proc_fd = -1;
+    return result;
+}
+
+static bool environ_says(const struct buf *environ_bytes, const char *entry)
+{
+    size_t length = strlen(entry) + 1; /* its NUL too */
+    const char *at = buf_text(environ_bytes);
+    const char *end = at + environ_bytes->len;
+    while (at < end) {
+        size_t this_length = strnlen(at, (size_t)(end - at)) + 1;
+        if (this_length == length && memcmp(at, entry, length - 1) == 0)
+            return true;
+        at += this_length;
+    }
+    return false;
+}
+
+static bool has_environ(int proc_fd, pid_t pid, const struct uuid *job, uint64_t run)
+{
+    char id[UUID_TEXT_SIZE];
+    char entry[64];
+    BUF_AUTO struct buf bytes = BUF_INIT(ENVIRON_MAX);
+    if (!read_file(proc_fd, pid, "environ", &bytes))
+        return false;
+    (void)snprintf(entry, sizeof(entry), "SLUICE_JOB_ID=%s", uuid_text(job, id));
+    if (!environ_says(&bytes, entry))
+        return false;
+    (void)snprintf(entry, sizeof(entry), "SLUICE_FENCE=%llu", (unsigned long long)run);
+    return environ_says(&bytes, entry);
+}
+
+static int compare_pids(const void *a, const void *b)
+{
+    pid_t left = *(const pid_t *)a;
+    pid_t right = *(const pid_t *)b;
+    return (left > right) - (left < right);
+}
+
+static bool is_main(const pid_t *mains, size_t count, pid_t pid)
+{
+    return count > 0 && bsearch(&pid, mains, count, sizeof(pid), compare_pids) != NULL;
+}
+
+static bool is_live(const struct proc *proc)
+{
+    return proc->state != 'Z' && proc->state != 'X' && proc->state != 'x';
+}
+
+static bool belongs(struct table *table, int proc_fd, const struct proc *proc,
+                    const struct procs_job *job)
+{
+    pid_t runner = getpid();
+    const struct proc *at = proc;
+    for (int depth = 0; depth < DEPTH_MAX && at->pid != runner; depth++) {
+        if (at->pid == job->main || at->session == job->main || at->group == job->main)
+            return true;
+        if (at->parent <= 1 || is_main(job->mains, job->main_count, at->pid))
+            return false;
+        const struct proc *parent = find(table, at->parent);
+        if (!parent) {
+            table->unsure = true;
+            return false;
+        }
+        at = parent;
+    }
+    if (job->alone)
+        return true;
+    for (at = proc; at && at->pid != runner; at = find(table, at->parent)) {
+        if (has_environ(proc_fd, at->pid, &job->job, job->run))
+            return true;
+    }
+    return false;
+}
+
+/* The process as it was seen, not another one that got its number since. */
+static void signal_process(int proc_fd, const struct proc *seen, int signal_number)
+{
+    FD_AUTO int pidfd = pidfd_open(seen->pid, 0);
+    struct proc now;
+    if (pidfd >= 0 && read_stat(proc_fd, seen->pid, &now) && now.started == seen->started)
+        (void)pidfd_send_signal(pidfd, signal_number, NULL, 0);
+}
+
+bool procs_orphans(const pid_t *mains, size_t main_count)
+{
+    char path[64];
+    BUF_AUTO struct buf bytes = BUF_INIT(CHILDREN_MAX);
+    struct err ignored = {0};
+    FD_AUTO int proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    (void)snprintf(path, sizeof(path), "%d/task/%d/children", (int)getpid(), (int)getpid());
+    if (proc_fd < 0 || fs_read(proc_fd, path, &bytes, &ignored) != ERR_OK)
+        return true;
+    bool found = false;
+    char *at = bytes.ptr;
+    for (char *word = at ? strsep(&at, " ") : NULL; word; word = strsep(&at, " ")) {
+        pid_t pid = pid_of(word);
+        if (pid == 0 || is_main(mains, main_count, pid))
+            continue;
+        if (waitpid(pid, NULL, WNOHANG) != pid)
+            found = true;
+    }
+    return found;
+}
+
+size_t procs_signal(const struct procs_job *job, int signal_number)
+{
+    __attribute__((cleanup(table_done))) struct table table = {0};
+    size_t count = 0;
+    for (int looks = 0; looks < LOOKS_MAX; looks++) {
+        FD_AUTO int proc_fd = look(&table);
+        for (size_t i = 0; proc_fd >= 0 && i < table.count; i++) {
+            const struct proc *proc = &table.at[i];
+            if (proc->pid == getpid() || !is_live(proc) || !belongs(&table, proc_fd, proc, job))
+                continue;
+            signal_process(proc_fd, proc, signal_number);
+            count++;
+        }
+        if (count > 0 || !table.unsure)
+            break;
+    }
+    return count;
+}
+
+size_t procs_signal_lost(const struct uuid *job, uint64_t run, int signal_number)
+{
+    __attribute__((cleanup(table_done))) struct table table = {0};
+    FD_AUTO int proc_fd = look(&table);
+    size_t count = 0;
+    for (size_t i = 0; proc_fd >= 0 && i < table.count; i++) {
+        const struct proc *proc = &table.at[i];
+        if (proc->pid == getpid() || !is_live(proc) || !has_environ(proc_fd, proc->pid, job, run))
+            continue;
+        signal_process(proc_fd, proc, signal_number);
+        count++;
+    }
+    return count;
+}

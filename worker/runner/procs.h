@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WORKER_RUNNER_PROCS_H
+#define WORKER_RUNNER_PROCS_H
+
+/* procs: finds and ends the processes of a job. The runner is the subreaper, so whatever a job
+ * left behind is still below it. A process belongs to a job when it or one of its ancestors is the
+ * main process, or is in the main process's session or group, or has the job's id and run in its
+ * environment (SLUICE_JOB_ID, SLUICE_FENCE). One that wiped all of that is found when the job is
+ * the only one that runs: then everything below the runner is its own.
+ * Threads: owner (the runner's only one). */
+
+#include "common/base/base.h"
+#include "common/base/uuid.h"
+
+#include <sys/types.h>
+
+struct procs_job {
+    pid_t main; /* alive or not reaped yet, so that its number is not somebody else's */
+    struct uuid job;
+    uint64_t run;
+    const pid_t *mains; /* main processes of all jobs, this one too, ascending */
+    size_t main_count;
+    bool alone; /* no other job runs */
+};
+
+/* Reaps what the runner adopted and has ended; true if something else than main processes lives
+ * directly below the runner (or if that cannot be told). Cheap: one small file is read. */
+bool procs_orphans(const pid_t *mains, size_t main_count);
+/* Signals every living process of the job, its main process included; how many there were. */
+size_t procs_signal(const struct procs_job *job, int signal_number);
+/* The same for a job of a runner that is gone: by environment only, wherever they are. */
+size_t procs_signal_lost(const struct uuid *job, uint64_t run, int signal_number);
+
+#endif
