@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "worker/runner/runner.h"
 
-#include "common/base/clock.h"
 #include "common/base/fault.h"
-#include "common/base/fs.h"
 #include "common/base/log.h"
-#include "worker/runner/launch.h"
 #include "worker/runner/procs.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -23,45 +19,7 @@
 #define CHUNK_BYTES ((size_t)64 * 1024)
 #define CHUNKS_AT_ONCE 8
 
-static const char *const stream_names[] = {"stdout", "stderr"};
-
-struct run *job_find(const struct runner *runner, const struct uuid *job)
-{
-    struct run *run = runner->runs;
-    while (run && !uuid_eq(&run->job.job, job))
-        run = run->next;
-    return run;
-}
-
-size_t job_running(const struct runner *runner)
-{
-    size_t count = 0;
-    for (const struct run *run = runner->runs; run; run = run->next)
-        count += run->phase != RUN_EXITED;
-    return count;
-}
-
-static struct run *run_new(struct runner *runner, const struct uuid *job, uint64_t fence,
-                           uint64_t number)
-{
-    struct run *run = calloc(1, sizeof(*run));
-    if (!run)
-        return NULL;
-    run->job = (struct runner_job){.job = *job, .fence = fence, .run = number};
-    run->record =
-        (struct runner_record){.job = *job, .fence = fence, .run = number, .exit_code = -1};
-    run->child = run->report = (struct watch){.fd = -1, .run = run};
-    run->streams[0] = run->streams[1] = run->child;
-    run->outputs[0] = run->outputs[1] = OUTPUT_NONE;
-    run->output_dir = -1;
-    run->wall_at = run->kill_at = NEVER;
-    run->next = runner->runs;
-    runner->runs = run;
-    runner->run_count++;
-    return run;
-}
-
-/* Reads a stream; false when there is nothing more for now (or for ever: it is closed then). */
+/* Reads a stream; false when there is nothing more yet (or for ever: it is closed then). */
 static bool read_chunk(struct runner *runner, struct run *run, size_t which)
 {
     static char chunk[CHUNK_BYTES];
@@ -81,155 +39,13 @@ static bool read_chunk(struct runner *runner, struct run *run, size_t which)
     return true;
 }
 
-static void stream_ready(struct runner *runner, struct watch *watch)
+void job_stream_ready(struct runner *runner, struct watch *watch)
 {
     size_t which = watch == &watch->run->streams[1];
     for (int i = 0; i < CHUNKS_AT_ONCE; i++) {
         if (!read_chunk(runner, watch->run, which))
             return;
     }
-}
-
-static void note_failure(struct run *run, const char *step, int error)
-{
-    const char *name = error ? strerrorname_np(error) : "EINVAL";
-    (void)snprintf(run->record.start_error, sizeof(run->record.start_error), "%s",
-                   name ? name : "EIO");
-    (void)snprintf(run->record.start_step, sizeof(run->record.start_step), "%s", step);
-}
-
-static void report_ready(struct runner *runner, struct watch *watch)
-{
-    struct run *run = watch->run;
-    const char *step = NULL;
-    int error = 0;
-    int failed = launch_report(watch->fd, &step, &error);
-    if (failed < 0)
-        return;
-    runner_unwatch(runner, watch);
-    if (failed) {
-        note_failure(run, step, error);
-        return;
-    }
-    if (run->phase == RUN_STARTING)
-        run->phase = RUN_RUNNING;
-    FAULT("runner.started");
-    server_started(runner, run);
-}
-
-static void child_ready(struct runner *runner, struct watch *watch)
-{
-    struct run *run = watch->run;
-    run->child_ended = true;
-    runner_unwatch(runner, watch);
-    FAULT("runner.child_ended");
-}
-
-static enum err_code watch_run(struct runner *runner, struct run *run,
-                               const struct launched *launched, struct err *err)
-{
-    run->child.fd = launched->pidfd;
-    run->child.ready = child_ready;
-    run->report.fd = launched->report;
-    run->report.ready = report_ready;
-    run->streams[0].fd = launched->out;
-    run->streams[1].fd = launched->err;
-    run->streams[0].ready = run->streams[1].ready = stream_ready;
-    enum err_code rc = runner_watch(runner, &run->child, err);
-    if (rc == ERR_OK)
-        rc = runner_watch(runner, &run->report, err);
-    for (size_t i = 0; rc == ERR_OK && i < 2; i++)
-        rc = runner_watch(runner, &run->streams[i], err);
-    return rc;
-}
-
-static enum err_code open_outputs(struct run *run, const struct runner_start *start,
-                                  struct err *err)
-{
-    FD_AUTO int root = -1;
-    enum err_code rc = fs_open_dir(start->output_root, false, &root, err);
-    if (rc == ERR_OK)
-        rc = fs_make_dirs(root, start->output_dir, 0755, &run->output_dir, err);
-    for (size_t i = 0; rc == ERR_OK && i < 2; i++)
-        rc = output_open(&run->outputs[i], run->output_dir, stream_names[i],
-                         start->output_max_bytes, err);
-    return rc;
-}
-
-/* What can fail on the way to a process; *ret_step says where it did. */
-static enum err_code try_start(struct runner *runner, struct run *run,
-                               const struct runner_start *start, const char **ret_step,
-                               struct err *err)
-{
-    struct launched launched;
-    FD_AUTO int working_dir = -1;
-    FD_AUTO int job_dir = -1;
-    char dir[RUNNER_DIR_SIZE];
-    *ret_step = "output";
-    enum err_code rc = open_outputs(run, start, err);
-    if (rc)
-        return rc;
-    *ret_step = "chdir";
-    (void)runner_job_dir(&start->job, start->run, dir);
-    rc = fs_make_dirs(runner->work_dir, dir, 0700, &job_dir, err);
-    if (rc == ERR_OK)
-        rc = fs_make_dirs(runner->work_dir, start->working_dir, 0700, &working_dir, err);
-    if (rc)
-        return rc;
-    rc = launch(start, working_dir, runner->soft_files, &launched, ret_step, err);
-    if (rc)
-        return rc;
-    run->job.pid = launched.pid;
-    rc = watch_run(runner, run, &launched, err);
-    if (rc == ERR_OK)
-        rc = lost_note(runner, run, err);
-    *ret_step = "setup";
-    return rc;
-}
-
-static void set_end(struct run *run, int64_t now)
-{
-    run->record.ended_us = clock_wall_us();
-    run->record.wall_ms = (uint64_t)(now - run->started_ms);
-}
-
-/* It may not be watched, so its end is waited for here; KILL makes that short. */
-static void end_half_started(struct runner *runner, struct run *run)
-{
-    siginfo_t ignored;
-    (void)kill(run->job.pid, SIGKILL);
-    (void)waitid(P_PID, (id_t)run->job.pid, &ignored, WEXITED | WNOWAIT);
-    runner_unwatch(runner, &run->child);
-    runner_unwatch(runner, &run->report);
-    run->child_ended = true;
-}
-
-enum err_code job_start(struct runner *runner, const struct runner_start *start,
-                        struct run **ret_run, struct err *err)
-{
-    const char *step = NULL;
-    struct err why = {0};
-    if (runner->run_count >= RUNNER_JOBS_MAX)
-        return err_set(err, ERR_OVERLOADED, "%d runs are held", RUNNER_JOBS_MAX);
-    struct run *run = run_new(runner, &start->job, start->fence, start->run);
-    if (!run)
-        return err_set(err, ERR_NOMEM, "no memory for a run");
-    run->limits = start->limits;
-    run->started_ms = protocol_boot_ms();
-    run->job.started_us = run->record.started_us = clock_wall_us();
-    if (start->limits.wall_ms)
-        run->wall_at = run->started_ms + (int64_t)start->limits.wall_ms;
-    if (try_start(runner, run, start, &step, &why) != ERR_OK) {
-        note_failure(run, step, why.sys_errno);
-        log_err("runner.start.failed", &why);
-        if (run->job.pid > 0)
-            end_half_started(runner, run);
-        else
-            run->phase = RUN_DRAINING;
-        set_end(run, protocol_boot_ms());
-    }
-    *ret_run = run;
-    return ERR_OK;
 }
 
 void job_signal(const struct run *run, int signal_number)
@@ -299,9 +115,9 @@ static int64_t advance_running(struct runner *runner, struct run *run, int64_t n
 {
     if (run->child_ended) {
         if (run->report.fd >= 0)
-            report_ready(runner, &run->report);
+            job_report_ready(runner, &run->report);
         run->phase = RUN_SWEEPING;
-        set_end(run, now);
+        job_set_end(run, now);
         run->until = now + SWEEP_MS;
         run->next_at = now;
         return now;
@@ -378,7 +194,7 @@ static int64_t advance_sweeping(struct runner *runner, struct run *run, int64_t 
 static int64_t advance_draining(struct runner *runner, struct run *run, int64_t now)
 {
     for (size_t i = 0; i < 2; i++)
-        stream_ready(runner, &run->streams[i]);
+        job_stream_ready(runner, &run->streams[i]);
     bool open = run->streams[0].fd >= 0 || run->streams[1].fd >= 0;
     if (open && now < run->until)
         return run->until; /* epoll tells of more to read */
@@ -432,62 +248,4 @@ int64_t job_advance(struct runner *runner, struct run *run, int64_t now)
         if (run->phase == before)
             return due;
     }
-}
-
-enum err_code job_adopt(struct runner *runner, struct run *run, uint64_t fence, struct err *err)
-{
-    struct runner_record record = run->record;
-    enum err_code rc = ERR_OK;
-    uint64_t old = run->job.fence;
-    record.fence = fence;
-    run->job.fence = fence;
-    if (run->phase == RUN_EXITED)
-        rc = runner_record_write(runner->work_dir, &record, err);
-    else
-        rc = lost_note(runner, run, err);
-    if (rc) {
-        run->job.fence = old;
-        return rc;
-    }
-    run->record.fence = run->job.record.fence = fence;
-    return ERR_OK;
-}
-
-void job_forget(struct runner *runner, struct run *run)
-{
-    char dir[RUNNER_DIR_SIZE];
-    struct err ignored = {0};
-    FD_AUTO int fd = -1;
-    (void)runner_job_dir(&run->job.job, run->job.run, dir);
-    if (fs_open_beneath(runner->work_dir, dir, O_RDONLY | O_DIRECTORY, 0, &fd, &ignored) ==
-        ERR_OK) {
-        (void)unlinkat(fd, START_FILE, 0);
-        (void)unlinkat(fd, RUNNER_RECORD_FILE, 0);
-    }
-    struct run **at = &runner->runs;
-    while (*at != run)
-        at = &(*at)->next;
-    *at = run->next;
-    runner->run_count--;
-    free(run);
-}
-
-enum err_code job_hold(struct runner *runner, const struct runner_record *record, struct err *err)
-{
-    struct run *held = job_find(runner, &record->job);
-    if (held && held->phase == RUN_EXITED && held->job.fence < record->fence)
-        job_forget(runner, held); /* its owner is fenced: nobody can use that result */
-    else if (held)
-        return err_set(err, ERR_DUPLICATE, "a later run of the job is held");
-    if (runner->run_count >= RUNNER_JOBS_MAX)
-        return err_set(err, ERR_OVERLOADED, "%d runs are held", RUNNER_JOBS_MAX);
-    struct run *run = run_new(runner, &record->job, record->fence, record->run);
-    if (!run)
-        return err_set(err, ERR_NOMEM, "no memory for a run");
-    run->phase = RUN_EXITED;
-    run->record = *record;
-    run->job.started_us = record->started_us;
-    run->job.exited = true;
-    run->job.record = *record;
-    return ERR_OK;
 }

@@ -99,31 +99,45 @@ void runner_rewatch(struct runner *runner, struct watch *watch, bool writing);
 void runner_unwatch(struct runner *runner, struct watch *watch); /* closes its fd */
 MUST_USE enum err_code runner_loop(struct runner *runner, struct err *err);
 
-/* job.c */
+/* job_table.c */
 struct run *job_find(const struct runner *runner, const struct uuid *job);
 size_t job_running(const struct runner *runner); /* runs that have not exited */
-/* Always adds a run, if memory allows: one that could not be started is about to exit. */
-MUST_USE enum err_code job_start(struct runner *runner, const struct runner_start *start,
-                                 struct run **ret_run, struct err *err);
-void job_signal(const struct run *run, int signal_number); /* to the main process's group */
-/* TERM now, KILL after grace_ms; the first reason stays, an earlier KILL counts. */
-void job_end(struct run *run, enum runner_reason reason, int64_t grace_ms, const char *note);
-/* Moves on as far as it can; when it wants to be called again at the latest. */
-int64_t job_advance(struct runner *runner, struct run *run, int64_t now);
+/* An empty run in the table; NULL when memory is short. */
+struct run *job_add(struct runner *runner, const struct uuid *job, uint64_t fence, uint64_t number);
 /* Takes over an exit record that is on the disk. */
 MUST_USE enum err_code job_hold(struct runner *runner, const struct runner_record *record,
                                 struct err *err);
 MUST_USE enum err_code job_adopt(struct runner *runner, struct run *run, uint64_t fence,
                                  struct err *err);
+void job_forget(struct runner *runner, struct run *run); /* an exited one */
+
+/* job_start.c */
+/* Always adds a run, if memory allows: one that could not be started is about to exit. */
+MUST_USE enum err_code job_start(struct runner *runner, const struct runner_start *start,
+                                 struct run **ret_run, struct err *err);
+void job_report_ready(struct runner *runner, struct watch *watch);
+void job_set_end(struct run *run, int64_t now);
+
+/* job.c */
+void job_stream_ready(struct runner *runner, struct watch *watch);
+void job_signal(const struct run *run, int signal_number); /* to the main process's group */
+/* TERM now, KILL after grace_ms; the first reason stays, an earlier KILL counts. */
+void job_end(struct run *run, enum runner_reason reason, int64_t grace_ms, const char *note);
+/* Moves on as far as it can; when it wants to be called again at the latest. */
+int64_t job_advance(struct runner *runner, struct run *run, int64_t now);
 /* Zombies that the runner adopted while their job goes on. */
 void job_reap_orphans(const struct runner *runner);
-void job_forget(struct runner *runner, struct run *run); /* an exited one */
 
 /* lost.c */
 /* Notes on the disk that a run was started, so that the next runner knows of it. */
 MUST_USE enum err_code lost_note(struct runner *runner, const struct run *run, struct err *err);
 /* At the start: ends what is left of runs whose runner died, and writes their records. */
 void lost_settle(struct runner *runner);
+
+/* request.c */
+/* Serves one message of the worker; true: *ret_answer (a new reference) is to be sent now. */
+bool request_serve(struct runner *runner, json_t *message, json_t **ret_answer);
+json_t *request_start_answer(const struct run *run, bool existing);
 
 /* server.c */
 MUST_USE enum err_code server_open(struct runner *runner, struct err *err);

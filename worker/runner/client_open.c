@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+#include "worker/runner/client_inside.h"
+
+#include "common/base/clock.h"
+#include "common/base/fs.h"
+#include "common/base/log.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define DEFAULT_TIMEOUT_MS 5000
+#define RETRY_US 20000
+#define EXIT_LOCKED 75 /* the runner's: another one lives, or is about to end */
+
+extern char **environ;
+
+static enum err_code spawn_runner(const struct runner_client_config *cfg, struct err *err)
+{
+    char *argv[] = {strdup(cfg->runner_path), strdup("--dir"),          strdup(cfg->work_dir),
+                    strdup("--name"),         strdup(cfg->worker_name), NULL};
+    posix_spawnattr_t attributes;
+    sigset_t signals;
+    pid_t pid = -1;
+    int status = 0;
+    (void)posix_spawnattr_init(&attributes);
+    (void)sigemptyset(&signals);
+    (void)posix_spawnattr_setsigmask(&attributes, &signals);
+    (void)sigfillset(&signals);
+    (void)posix_spawnattr_setsigdefault(&attributes, &signals);
+    (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK |
+                                                    POSIX_SPAWN_SETSIGDEF);
+    int error = posix_spawn(&pid, cfg->runner_path, NULL, &attributes, argv, environ);
+    (void)posix_spawnattr_destroy(&attributes);
+    for (size_t i = 0; i + 1 < ARRAY_LEN(argv); i++)
+        free(argv[i]);
+    if (error)
+        return err_set_errno(err, ERR_CONFIG, error, "cannot start %s", cfg->runner_path);
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        continue;
+    if (WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == EXIT_LOCKED))
+        return ERR_OK;
+    return err_set(err, ERR_INTERNAL, "%s did not start (wait status %d)", cfg->runner_path,
+                   status);
+}
+
+static int connect_at(int work_dir)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct ucred peer = {0};
+    socklen_t size = sizeof(peer);
+    (void)snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/%s", work_dir,
+                   RUNNER_SOCKET);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0 &&
+        getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == geteuid())
+        return fd;
+    fd_close(&fd);
+    return -1;
+}
+
+static enum err_code start_thread(struct runner_client *client, struct err *err)
+{
+    sigset_t all;
+    sigset_t before;
+    struct timeval timeout = {.tv_sec = client->timeout_ms / 1000,
+                              .tv_usec = (suseconds_t)(client->timeout_ms % 1000) * 1000};
+    (void)setsockopt(client->fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&client->thread, NULL, runner_client_main, client);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error)
+        return err_set_errno(err, ERR_IO, error, "cannot start a thread");
+    client->has_thread = true;
+    return ERR_OK;
+}
+
+/* One connection and its greeting; takes fd. */
+static enum err_code greet(const struct runner_client_config *cfg,
+                           const struct runner_callbacks *callbacks, int *take_fd,
+                           struct runner_client **ret_client, struct err *err)
+{
+    char worker[UUID_TEXT_SIZE];
+    json_t *answer = NULL;
+    struct runner_client *client = calloc(1, sizeof(*client));
+    if (!client) {
+        fd_close(take_fd);
+        return err_set(err, ERR_NOMEM, "no memory for a client");
+    }
+    client->fd = *take_fd;
+    *take_fd = -1;
+    client->timeout_ms = cfg->timeout_ms > 0 ? cfg->timeout_ms : DEFAULT_TIMEOUT_MS;
+    client->callbacks = *callbacks;
+    client->closing = true; /* on_lost only once open has succeeded */
+    (void)pthread_mutex_init(&client->send_lock, NULL);
+    (void)pthread_mutex_init(&client->lock, NULL);
+    enum err_code rc = start_thread(client, err);
+    if (rc == ERR_OK)
+        rc = runner_client_ask(client,
+                               json_pack("{s:s, s:i, s:s}", "op", "hello", "version",
+                                         RUNNER_PROTOCOL, "worker",
+                                         uuid_text(&cfg->worker_id, worker)),
+                               &answer, err);
+    if (rc) {
+        runner_client_free(client);
+        return rc;
+    }
+    client->pid = (pid_t)json_integer_value(json_object_get(answer, "pid"));
+    json_decref(answer);
+    *ret_client = client;
+    return ERR_OK;
+}
+
+/* From now on the loss of the connection is told; ERR_IO if it is lost already. */
+static enum err_code arm(struct runner_client *client, struct err *err)
+{
+    (void)pthread_mutex_lock(&client->lock);
+    bool lost = client->lost;
+    client->closing = false;
+    (void)pthread_mutex_unlock(&client->lock);
+    return lost ? err_set(err, ERR_IO, "the runner ended the connection") : ERR_OK;
+}
+
+enum err_code runner_client_open(const struct runner_client_config *cfg,
+                                 const struct runner_callbacks *callbacks,
+                                 struct runner_client **ret_client, struct err *err)
+{
+    FD_AUTO int work_dir = -1;
+    int timeout_ms = cfg->timeout_ms > 0 ? cfg->timeout_ms : DEFAULT_TIMEOUT_MS;
+    int64_t deadline_ms = clock_mono_ms() + timeout_ms;
+    enum err_code rc = fs_open_dir(cfg->work_dir, false, &work_dir, err);
+    if (rc)
+        return rc;
+    for (;;) {
+        struct err why = {0};
+        AUTO(runner_client_free) struct runner_client *client = NULL;
+        int fd = connect_at(work_dir);
+        if (fd >= 0) {
+            rc = greet(cfg, callbacks, &fd, &client, &why);
+            if (rc == ERR_OK)
+                rc = arm(client, &why);
+        } else { /* none lives, or it is about to end */
+            rc = spawn_runner(cfg, &why);
+            if (rc == ERR_OK && clock_mono_ms() < deadline_ms)
+                rc = err_set(&why, ERR_IO, "the runner cannot be reached yet");
+            else if (rc == ERR_OK)
+                rc = err_set(&why, ERR_TIMEOUT, "a runner has the lock of %s but does not listen",
+                             cfg->work_dir);
+        }
+        if (rc == ERR_OK) {
+            *ret_client = TAKE(client);
+            return ERR_OK;
+        }
+        /* ERR_IO: it ended while we connected, so a new one is started */
+        if (rc != ERR_IO || clock_mono_ms() >= deadline_ms) {
+            *err = why;
+            return rc;
+        }
+        (void)usleep(RETRY_US);
+    }
+}
+
+void runner_client_close(struct runner_client *client, bool stop_if_idle)
+{
+    struct err ignored = {0};
+    if (!client)
+        return;
+    (void)pthread_mutex_lock(&client->lock);
+    client->closing = true;
+    (void)pthread_mutex_unlock(&client->lock);
+    if (stop_if_idle && client->has_thread &&
+        runner_client_ask(client, json_pack("{s:s}", "op", "bye"), NULL, &ignored) != ERR_OK)
+        log_event(LOG_DEBUG, "runner.bye.failed", LOG_S("detail", ignored.text));
+    (void)shutdown(client->fd, SHUT_RDWR);
+    if (client->has_thread)
+        (void)pthread_join(client->thread, NULL);
+    fd_close(&client->fd);
+    (void)pthread_mutex_destroy(&client->send_lock);
+    (void)pthread_mutex_destroy(&client->lock);
+    free(client);
+}
+
+void runner_client_free(struct runner_client *client)
+{
+    runner_client_close(client, false);
+}
