@@ -69,8 +69,7 @@ static void send_call(struct calls *calls, struct call_slot *slot)
         conn_send(calls->conn, channel, AMQP_QUEUE_DECLARE_METHOD, &look);
         slot->answers_due = 1;
     } else if (call->kind == CALL_DELETE) {
-        amqp_queue_delete_t delete = {.queue = amqp_cstring_bytes(call->name),
-                                      .if_empty = call->if_empty};
+        amqp_queue_delete_t delete = {.queue = amqp_cstring_bytes(call->name)};
         conn_send(calls->conn, channel, AMQP_QUEUE_DELETE_METHOD, &delete);
         slot->answers_due = 1;
     } else {

@@ -33,7 +33,6 @@ struct call {
     char name[BUS_NAME_SIZE];
     const char *const *keys; /* of the bindings */
     size_t key_count;
-    bool if_empty; /* of a deletion */
     int64_t deadline_ms;
     call_done_fn *done;
     void *arg;

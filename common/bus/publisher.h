@@ -13,8 +13,9 @@ struct bus_publisher;
 
 /* How a message ended. ERR_OK: the broker has it (durably, if it is persistent and was routed; the
  * alternate exchange counts as routed). ERR_BROKER: refused by a queue. ERR_BROKER_AWAY: the
- * connection was lost. ERR_TIMEOUT: no confirmation in time. After the last two it may or may not
- * be there: sending it again is right, since a doubled message is harmless. */
+ * connection was lost. ERR_TIMEOUT: no confirmation in time. After these two it may or may not
+ * be there: sending it again is right, since a doubled message is harmless.
+ * ERR_BROKER_BLOCKED: not sent. */
 typedef void bus_confirm_fn(void *arg, enum err_code rc);
 
 struct bus_message {
@@ -62,7 +63,9 @@ void bus_publisher_stats(struct bus_publisher *pub, struct bus_stats *ret_stats)
 MUST_USE enum err_code bus_queue_declare(struct bus_publisher *pub, const char *name,
                                          enum bus_queue_type type, int64_t deadline_ms,
                                          struct err *err);
-/* if_empty: ERR_IN_USE when it holds messages. A queue that is not there is deleted already. */
+/* if_empty: ERR_IN_USE when messages are ready in it. One that arrives between the look and the
+ * deletion goes with the queue: let nobody publish to it before. A queue that is not there is
+ * deleted already. */
 MUST_USE enum err_code bus_queue_delete(struct bus_publisher *pub, const char *name, bool if_empty,
                                         int64_t deadline_ms, struct err *err);
 /* Messages ready, and consumers; each ret may be NULL. ERR_NOT_FOUND. */

@@ -6,7 +6,6 @@
 
 #define NOT_FOUND 404
 #define LOCKED 405
-#define NOT_EMPTY 406
 
 /* The one who waits for a message's end, or has stopped waiting. */
 struct waiter {
@@ -204,24 +203,6 @@ enum err_code bus_queue_declare(struct bus_publisher *pub, const char *name,
     return rc ? rc : result.rc;
 }
 
-enum err_code bus_queue_delete(struct bus_publisher *pub, const char *name, bool if_empty,
-                               int64_t deadline_ms, struct err *err)
-{
-    struct call call;
-    struct call_result result = {0};
-    struct err refusal = {0};
-    enum err_code rc = make_call(CALL_DELETE, name, deadline_ms, &call, err);
-    if (rc)
-        return rc;
-    call.if_empty = if_empty;
-    rc = ask(pub, &call, &result, &refusal);
-    if (rc == ERR_OK && (result.rc == ERR_OK || result.code == NOT_FOUND))
-        return ERR_OK;
-    if (rc == ERR_OK && if_empty && result.code == NOT_EMPTY)
-        return err_set(err, ERR_IN_USE, "queue %s holds messages", name);
-    return err_set(err, refusal.code, "%s", refusal.text);
-}
-
 enum err_code bus_queue_depth(struct bus_publisher *pub, const char *name, int64_t deadline_ms,
                               uint32_t *ret_messages, uint32_t *ret_consumers, struct err *err)
 {
@@ -241,6 +222,30 @@ enum err_code bus_queue_depth(struct bus_publisher *pub, const char *name, int64
     if (ret_consumers)
         *ret_consumers = result.consumers;
     return ERR_OK;
+}
+
+enum err_code bus_queue_delete(struct bus_publisher *pub, const char *name, bool if_empty,
+                               int64_t deadline_ms, struct err *err)
+{
+    struct call call;
+    struct call_result result = {0};
+    struct err refusal = {0};
+    uint32_t messages = 0;
+    enum err_code rc = make_call(CALL_DELETE, name, deadline_ms, &call, err);
+    if (rc)
+        return rc;
+    /* The broker's own if-empty ends the whole connection for a quorum queue: we look first. */
+    rc = if_empty ? bus_queue_depth(pub, name, deadline_ms, &messages, NULL, &refusal) : ERR_OK;
+    if (rc == ERR_NOT_FOUND)
+        return ERR_OK;
+    if (rc)
+        return err_set(err, rc, "%s", refusal.text);
+    if (messages > 0)
+        return err_set(err, ERR_IN_USE, "queue %s holds %u messages", name, messages);
+    rc = ask(pub, &call, &result, &refusal);
+    if (rc == ERR_OK && (result.rc == ERR_OK || result.code == NOT_FOUND))
+        return ERR_OK;
+    return err_set(err, refusal.code, "%s", refusal.text);
 }
 
 enum err_code bus_queue_held(struct bus_publisher *pub, const char *name, int64_t deadline_ms,
