@@ -33,8 +33,7 @@ static const char *const random_texts[] = {
     "a|b",
     "",
     "\xc3\xa4",
-    "\xc3\xa4"
-    "b",
+    "\303\244b",
     "\xe6\x97\xa5",
     "x'y",
     "a\\b",
