@@ -59,7 +59,7 @@ CREATE TABLE workers (
     draining      TINYINT(1)   NOT NULL DEFAULT 0,
     started_at    DATETIME(6)  NOT NULL,
     beat_at       DATETIME(6)  NOT NULL,
-    KEY by_state (state, id),
+    KEY by_state (state, beat_at),
     KEY by_name (host, name, state),
     KEY by_queue (tenant, queue, state)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+#include "common/store/worker_store.h"
+
+#include "common/store/pool.h"
+
+struct beat {
+    struct store_config cfg;
+    char *texts[STORE_CONFIG_TEXTS]; /* owned copies behind cfg */
+    struct uuid worker;
+    struct db *db; /* NULL: not connected */
+};
+
+void beat_free(struct beat *beat)
+{
+    if (!beat)
+        return;
+    db_free(beat->db);
+    for (size_t i = 0; i < ARRAY_LEN(beat->texts); i++)
+        free(beat->texts[i]);
+    free(beat);
+}
+
+DEFINE_AUTO(struct beat *, beat_free)
+
+enum err_code beat_open(const struct store_config *cfg, const struct uuid *worker,
+                        struct beat **ret_beat, struct err *err)
+{
+    AUTO(beat_free) struct beat *beat = calloc(1, sizeof(*beat));
+    if (!beat || !store_config_copy(cfg, &beat->cfg, beat->texts))
+        return err_set(err, ERR_NOMEM, "no memory for the beat");
+    beat->worker = *worker;
+    *ret_beat = TAKE(beat);
+    return ERR_OK;
+}
+
+static enum err_code write_beat(struct beat *beat, uint32_t busy, struct err *err)
+{
+    uint64_t rows = 0;
+    enum err_code rc = ERR_OK;
+    if (!beat->db)
+        rc = db_open(&beat->cfg, &beat->db, err);
+    if (rc == ERR_OK)
+        rc = db_exec(beat->db, DB_WORKER_BEAT, DB_ARGS(db_u64(busy), db_uuid(&beat->worker)), &rows,
+                     err);
+    if (rc == ERR_OK && rows == 0) {
+        char text[UUID_TEXT_SIZE];
+        rc = err_set(err, ERR_FENCED, "worker %s is no longer live: declared dead, or replaced",
+                     uuid_text(&beat->worker, text));
+    }
+    if (beat->db && db_is_lost(beat->db)) {
+        db_free(beat->db);
+        beat->db = NULL;
+    }
+    return rc;
+}
+
+/* A second try at once, on a new connection: the server may have closed the old one. Beating twice
+ * does no harm. */
+enum err_code beat_write(struct beat *beat, uint32_t busy, struct err *err)
+{
+    struct err first = {0};
+    bool had_connection = beat->db != NULL;
+    enum err_code rc = write_beat(beat, busy, &first);
+    if (rc == ERR_DB_AWAY && had_connection)
+        return write_beat(beat, busy, err);
+    if (rc)
+        *err = first;
+    return rc;
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+#include "common/store/db_conn.h"
+
+#include "common/store/db.h"
+
+#include <errmsg.h>
+#include <mysqld_error.h>
+#include <pthread.h>
+
+/* Not in the headers of both client libraries. */
+#define NUMBER_CONNECTION_KILLED 1927 /* MariaDB */
+#define NUMBER_CHECK_READ 1020        /* MariaDB: the row has changed since it was read */
+#define NUMBER_IDLE_TOO_LONG 4031     /* MySQL 8 */
+
+static const struct {
+    unsigned number;
+    enum db_trouble trouble;
+} trouble_table[] = {
+    {CR_CONNECTION_ERROR, DB_LOST},
+    {CR_CONN_HOST_ERROR, DB_LOST},
+    {CR_UNKNOWN_HOST, DB_LOST},
+    {CR_SERVER_GONE_ERROR, DB_LOST},
+    {CR_SERVER_HANDSHAKE_ERR, DB_LOST},
+    {CR_SERVER_LOST, DB_LOST},
+    {CR_COMMANDS_OUT_OF_SYNC, DB_LOST},
+    {CR_SSL_CONNECTION_ERROR, DB_LOST},
+    {CR_MALFORMED_PACKET, DB_LOST},
+    {CR_SERVER_LOST_EXTENDED, DB_LOST},
+    {ER_CON_COUNT_ERROR, DB_LOST},
+    {ER_SERVER_SHUTDOWN, DB_LOST},
+    {ER_NORMAL_SHUTDOWN, DB_LOST},
+    {ER_ABORTING_CONNECTION, DB_LOST},
+    {ER_NET_READ_ERROR, DB_LOST},
+    {ER_NET_READ_INTERRUPTED, DB_LOST},
+    {ER_NET_ERROR_ON_WRITE, DB_LOST},
+    {ER_NET_WRITE_INTERRUPTED, DB_LOST},
+    {ER_TOO_MANY_USER_CONNECTIONS, DB_LOST},
+    {ER_QUERY_INTERRUPTED, DB_LOST},
+    {ER_UNKNOWN_STMT_HANDLER, DB_LOST},
+    {NUMBER_CONNECTION_KILLED, DB_LOST},
+    {NUMBER_IDLE_TOO_LONG, DB_LOST},
+    {ER_LOCK_DEADLOCK, DB_AGAIN},
+    {ER_LOCK_WAIT_TIMEOUT, DB_AGAIN},
+    {NUMBER_CHECK_READ, DB_AGAIN},
+};
+
+static pthread_once_t library = PTHREAD_ONCE_INIT;
+
+/* Before the first connection: mysql_init() would do it too, but not safely in two threads. */
+static void library_open(void)
+{
+    if (mysql_library_init(0, NULL, NULL) != 0)
+        abort();
+}
+
+enum err_code db_failed(struct db *db, const char *what, unsigned number, const char *text,
+                        struct err *err)
+{
+    db->trouble = DB_FINE;
+    for (size_t i = 0; i < ARRAY_LEN(trouble_table); i++) {
+        if (trouble_table[i].number == number)
+            db->trouble = trouble_table[i].trouble;
+    }
+    if (db->trouble == DB_LOST)
+        db->lost = true;
+    enum err_code code = ERR_DB;
+    if (db->trouble == DB_LOST)
+        code = ERR_DB_AWAY;
+    else if (number == ER_DUP_ENTRY)
+        code = ERR_DUPLICATE;
+    return err_set(err, code, "%s: %s (%u)", what, text, number);
+}
+
+static unsigned seconds_of(uint32_t ms)
+{
+    return ms / 1000 + (ms % 1000 != 0);
+}
+
+static void set_tls(MYSQL *conn, const char *ca)
+{
+    (void)mysql_options(conn, MYSQL_OPT_SSL_CA, ca);
+#if DB_IS_MARIADB
+    my_bool yes = 1;
+    (void)mysql_options(conn, MYSQL_OPT_SSL_ENFORCE, &yes);
+    (void)mysql_options(conn, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &yes);
+#else
+    unsigned mode = SSL_MODE_VERIFY_IDENTITY;
+    (void)mysql_options(conn, MYSQL_OPT_SSL_MODE, &mode);
+#endif
+}
+
+static void set_options(MYSQL *conn, const struct store_config *cfg)
+{
+    unsigned connect_s = seconds_of(cfg->connect_timeout_ms);
+    unsigned query_s = seconds_of(cfg->query_timeout_ms);
+    unsigned tcp = MYSQL_PROTOCOL_TCP; /* "localhost" would mean a unix socket */
+    (void)mysql_options(conn, MYSQL_OPT_PROTOCOL, &tcp);
+    (void)mysql_options(conn, MYSQL_OPT_CONNECT_TIMEOUT, &connect_s);
+    (void)mysql_options(conn, MYSQL_OPT_READ_TIMEOUT, &query_s);
+    (void)mysql_options(conn, MYSQL_OPT_WRITE_TIMEOUT, &query_s);
+    (void)mysql_options(conn, MYSQL_SET_CHARSET_NAME, "utf8mb4");
+    if (cfg->tls_ca && *cfg->tls_ca)
+        set_tls(conn, cfg->tls_ca);
+}
+
+/* READ COMMITTED: our writes are guarded by their WHERE, none relies on a snapshot, and unlike
+ * REPEATABLE READ it locks no gaps: fewer deadlocks between inserts and searches. */
+static enum err_code set_session(struct db *db, const struct store_config *cfg, struct err *err)
+{
+    static const char *const settings[] = {
+        "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
+        "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,NO_ZERO_DATE,"
+        "NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO', time_zone = '+00:00', autocommit = 1",
+    };
+    for (size_t i = 0; i < ARRAY_LEN(settings); i++) {
+        enum err_code rc = db_run_text(db, sv_of(settings[i]), err);
+        if (rc)
+            return rc;
+    }
+    /* A lock wait must end before the socket does: a timeout of the socket loses the connection. */
+    char text[80];
+    unsigned wait_s = seconds_of(cfg->query_timeout_ms) / 2;
+    (void)snprintf(text, sizeof(text), "SET SESSION innodb_lock_wait_timeout = %u",
+                   wait_s < 1 ? 1 : wait_s);
+    enum err_code rc = db_run_text(db, sv_of(text), err);
+    if (rc)
+        return rc;
+    bool found = false;
+    return db_one(db, DB_AUTO_STEP, DB_NO_ARGS, DB_COLS(COL_U64(&db->auto_step)), &found, err);
+}
+
+enum err_code db_open(const struct store_config *cfg, struct db **ret_db, struct err *err)
+{
+    (void)pthread_once(&library, library_open);
+    AUTO(db_free) struct db *db = calloc(1, sizeof(*db));
+    if (!db)
+        return err_set(err, ERR_NOMEM, "no memory for a database connection");
+    db->conn = mysql_init(NULL);
+    if (!db->conn)
+        return err_set(err, ERR_NOMEM, "no memory for a database connection");
+    set_options(db->conn, cfg);
+    /* FOUND_ROWS: an update that finds its row but changes nothing has still found it. */
+    if (!mysql_real_connect(db->conn, cfg->host, cfg->user, cfg->password, cfg->name, cfg->port,
+                            NULL, CLIENT_FOUND_ROWS)) {
+        enum err_code rc =
+            db_failed(db, "connect", mysql_errno(db->conn), mysql_error(db->conn), err);
+        db->lost = true;
+        return rc;
+    }
+    enum err_code rc = set_session(db, cfg, err);
+    if (rc)
+        return rc;
+    *ret_db = TAKE(db);
+    return ERR_OK;
+}
+
+void db_free(struct db *db)
+{
+    if (!db)
+        return;
+    db_end(db);
+    for (int i = 0; i < DB_STMT_COUNT; i++) {
+        if (db->stmts[i])
+            (void)mysql_stmt_close(db->stmts[i]);
+    }
+    if (db->conn)
+        mysql_close(db->conn);
+    free(db);
+}
+
+void db_thread_end(void)
+{
+    mysql_thread_end();
+}
+
+enum db_trouble db_trouble(const struct db *db)
+{
+    return db->trouble;
+}
+
+bool db_is_lost(const struct db *db)
+{
+    return db->lost;
+}
+
+enum err_code db_lose(struct db *db, const char *what, struct err *err)
+{
+    return db_failed(db, what, CR_SERVER_LOST, "lost by a failure point", err);
+}
+
+uint64_t db_insert_id(const struct db *db)
+{
+    return db->insert_id;
+}
+
+uint64_t db_auto_step(const struct db *db)
+{
+    return db->auto_step;
+}
+
+enum err_code db_run_text(struct db *db, struct sv sql, struct err *err)
+{
+    db->trouble = DB_FINE;
+    if (mysql_real_query(db->conn, sql.ptr, (unsigned long)sql.len) == 0) {
+        MYSQL_RES *result = mysql_store_result(db->conn);
+        if (result)
+            mysql_free_result(result);
+        if (mysql_errno(db->conn) == 0)
+            return ERR_OK;
+    }
+    char what[60];
+    (void)snprintf(what, sizeof(what), "%.*s", (int)(sql.len < 50 ? sql.len : 50), sql.ptr);
+    return db_failed(db, what, mysql_errno(db->conn), mysql_error(db->conn), err);
+}
+
+enum err_code db_begin(struct db *db, struct err *err)
+{
+    return db_run_text(db, SV("BEGIN"), err);
+}
+
+enum err_code db_commit(struct db *db, struct err *err)
+{
+    return db_run_text(db, SV("COMMIT"), err);
+}
+
+void db_rollback(struct db *db)
+{
+    enum db_trouble trouble = db->trouble;
+    struct err ignored = {0};
+    if (!db->lost && db_run_text(db, SV("ROLLBACK"), &ignored) != ERR_OK)
+        db->lost = true;
+    db->trouble = trouble;
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+#include "common/store/job_row.h"
+
+#include "common/base/fault.h"
+
+#include <assert.h>
+#include <inttypes.h>
+
+/* ---- claim ---------------------------------------------------------------------------------- */
+
+struct claim {
+    const struct job_claim *claim;
+    uint64_t fence;
+    uint64_t seq; /* of the event that an earlier try wrote */
+};
+
+/* Nothing matched: a rival, a stale message, a job that ended; or our own earlier try. */
+static enum err_code claim_lost(struct txn *txn, const struct claim *ctx, struct err *err)
+{
+    bool ours = false;
+    enum err_code rc = history_has(txn, &ctx->claim->id, ctx->seq, &ours, err);
+    if (rc || ours)
+        return rc;
+    char text[UUID_TEXT_SIZE];
+    return err_set(err, ERR_CONFLICT, "job %s epoch %u cannot be claimed: it is no longer as read",
+                   uuid_text(&ctx->claim->id, text), ctx->claim->epoch);
+}
+
+static enum err_code claim(struct txn *txn, void *ctx_, struct err *err)
+{
+    struct claim *ctx = ctx_;
+    const struct job_claim *claim = ctx->claim;
+    const char *last = job_state_text(claim->moves[claim->move_count - 1].to);
+    bool runs = moves_reach(JOB_RUNNING, claim->moves, claim->move_count);
+    uint64_t rows = 0;
+    enum err_code rc =
+        db_exec(txn->db, DB_JOB_CLAIM,
+                DB_ARGS(db_uuid(&claim->worker), db_u64(claim->charge_loss), db_text(last),
+                        db_u64(runs), db_uuid(&claim->id), db_u64(claim->epoch),
+                        db_text(job_state_text(claim->from)), db_uuid(claim->from_worker),
+                        db_uuid(claim->from_worker), db_u64(claim->from_fence)),
+                &rows, err);
+    if (rc)
+        return rc;
+    if (rows == 0)
+        return claim_lost(txn, ctx, err);
+    ctx->fence = db_insert_id(txn->db);
+    struct history history = {
+        .job = &claim->id, .worker = &claim->worker, .fence = ctx->fence, .from = claim->from};
+    return history_write(txn->db, &history, claim->moves, claim->move_count, &ctx->seq, err);
+}
+
+enum err_code job_store_claim(struct store *store, const struct job_claim *what,
+                              uint64_t *ret_fence, struct err *err)
+{
+    struct claim ctx = {.claim = what};
+    assert(moves_are_legal(what->from, what->moves, what->move_count));
+    assert(what->moves[0].to == what->from);
+    assert(job_state_is_active(what->moves[what->move_count - 1].to));
+    enum err_code rc = store_txn(store, claim, &ctx, err);
+    if (rc)
+        return rc;
+    FAULT("job.claim.after_commit");
+    *ret_fence = ctx.fence;
+    return ERR_OK;
+}
+
+/* ---- move ----------------------------------------------------------------------------------- */
+
+struct move {
+    const struct job_hold *hold;
+    enum job_state from;
+    enum job_state to; /* of the last move */
+    const struct job_move *moves;
+    size_t move_count;
+    const struct job_outcome *outcome; /* NULL: none */
+    uint64_t seq;
+};
+
+static bool gives_up(enum job_state state)
+{
+    return !job_state_is_active(state);
+}
+
+/* Nothing matched: the job is lost to us, or the moves were made by an earlier call whose commit
+ * was unknown. Ownership is given up once per fence, so its event tells; a move that keeps it
+ * shows in the row, which only the holder changes. */
+static enum err_code move_lost(struct txn *txn, const struct move *move, struct err *err)
+{
+    const struct job_hold *hold = move->hold;
+    struct uuid owner;
+    char status[STATE_TEXT_SIZE] = "";
+    uint64_t fence = 0;
+    uint64_t seq = 0;
+    bool found = false;
+    bool has_owner = false;
+    enum err_code rc = db_one(
+        txn->db, DB_JOB_OWNER, DB_ARGS(db_uuid(&hold->id)),
+        DB_COLS(COL_UUID_OR(&owner, &has_owner), COL_U64(&fence), COL_TEXT(status)), &found, err);
+    if (rc)
+        return rc;
+    if (has_owner && uuid_eq(&owner, &hold->worker) && fence == hold->fence &&
+        strcmp(status, job_state_text(move->to)) == 0)
+        return ERR_OK;
+    bool made = false;
+    if (gives_up(move->to))
+        rc = db_one(txn->db, DB_EVENT_OF_HOLD,
+                    DB_ARGS(db_uuid(&hold->id), db_u64(hold->fence), db_uuid(&hold->worker),
+                            db_text(job_state_text(move->to))),
+                    DB_COLS(COL_U64(&seq)), &made, err);
+    if (rc || made)
+        return rc;
+    char text[UUID_TEXT_SIZE];
+    store_count_fenced(txn->store);
+    return err_set(err, ERR_FENCED,
+                   "job %s: fence %" PRIu64 " no longer holds it in state %s; it is %s, fence "
+                   "%" PRIu64 "%s",
+                   uuid_text(&hold->id, text), hold->fence, job_state_text(move->from),
+                   found ? status : "gone", fence, has_owner ? "" : ", without an owner");
+}
+
+static struct db_arg u64_if(bool there, uint64_t value)
+{
+    return there ? db_u64(value) : db_null();
+}
+
+static enum err_code update_with_outcome(struct db *db, const struct move *move, bool runs,
+                                         uint64_t *ret_rows, struct err *err)
+{
+    const struct job_outcome *out = move->outcome;
+    const struct job_hold *hold = move->hold;
+    char kept[KEPT_CONDITIONS_SIZE];
+    char reason[JOB_REASON_SIZE];
+    bool ran = out->run_fence != 0;
+    return db_exec(db, DB_JOB_MOVE_OUTCOME,
+                   DB_ARGS(db_text(job_state_text(move->to)), db_u64(gives_up(move->to)),
+                           out->started_us ? db_i64(out->started_us) : db_null(), db_u64(runs),
+                           db_u64(job_state_ends(move->to)),
+                           db_text(kept_conditions(out->condition, kept, sizeof(kept))),
+                           db_text_or_null(job_condition_text(out->condition)),
+                           db_u64(ran || out->has_exit_code),
+                           out->has_exit_code ? db_i64(out->exit_code) : db_null(),
+                           db_u64(ran || out->term_signal != 0),
+                           out->term_signal ? db_i64(out->term_signal) : db_null(),
+                           db_text(text_fit(out->reason, reason, sizeof(reason))),
+                           db_u64(out->attempt), u64_if(ran, out->out.total_bytes),
+                           u64_if(ran, out->out.kept_bytes), u64_if(ran, out->errs.total_bytes),
+                           u64_if(ran, out->errs.kept_bytes), u64_if(ran, out->run_fence),
+                           db_uuid(&hold->id), db_uuid(&hold->worker), db_u64(hold->fence),
+                           db_text(job_state_text(move->from))),
+                   ret_rows, err);
+}
+
+static enum err_code update(struct db *db, const struct move *move, uint64_t *ret_rows,
+                            struct err *err)
+{
+    const struct job_hold *hold = move->hold;
+    bool runs = moves_reach(JOB_RUNNING, move->moves, move->move_count);
+    if (move->outcome)
+        return update_with_outcome(db, move, runs, ret_rows, err);
+    return db_exec(db, DB_JOB_MOVE,
+                   DB_ARGS(db_text(job_state_text(move->to)), db_u64(gives_up(move->to)),
+                           db_u64(runs), db_u64(job_state_ends(move->to)), db_uuid(&hold->id),
+                           db_uuid(&hold->worker), db_u64(hold->fence),
+                           db_text(job_state_text(move->from))),
+                   ret_rows, err);
+}
+
+static enum err_code make_moves(struct txn *txn, void *ctx, struct err *err)
+{
+    struct move *move = ctx;
+    uint64_t rows = 0;
+    enum err_code rc = update(txn->db, move, &rows, err);
+    if (rc)
+        return rc;
+    if (rows == 0)
+        return move_lost(txn, move, err);
+    struct history history = {
+        .job = &move->hold->id,
+        .worker = &move->hold->worker,
+        .fence = move->hold->fence,
+        .from = move->from,
+        .condition = move->outcome ? move->outcome->condition : JOB_COND_NONE,
+    };
+    return history_write(txn->db, &history, move->moves, move->move_count, &move->seq, err);
+}
+
+enum err_code job_store_move(struct store *store, const struct job_hold *hold, enum job_state from,
+                             const struct job_move *moves, size_t move_count,
+                             const struct job_outcome *outcome, struct err *err)
+{
+    assert(moves_are_legal(from, moves, move_count));
+    struct move ctx = {.hold = hold,
+                       .from = from,
+                       .to = moves[move_count - 1].to,
+                       .moves = moves,
+                       .move_count = move_count,
+                       .outcome = outcome};
+    enum err_code rc = store_txn(store, make_moves, &ctx, err);
+    if (rc == ERR_OK)
+        FAULT("job.move.after_commit");
+    return rc;
+}

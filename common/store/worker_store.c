@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT */
+#include "common/store/worker_store.h"
+
+#include "common/store/pool.h"
+#include "common/store/rows.h"
+
+#include <assert.h>
+
+static const char *const state_texts[] = {
+    [WORKER_LIVE] = "live",
+    [WORKER_STOPPED] = "stopped",
+    [WORKER_REPLACED] = "replaced",
+    [WORKER_DEAD] = "dead",
+};
+
+const char *worker_state_text(enum worker_state state)
+{
+    return state_texts[state];
+}
+
+static enum err_code worker_state_of(const char *text, enum worker_state *ret_state,
+                                     struct err *err)
+{
+    for (size_t i = 0; i < ARRAY_LEN(state_texts); i++) {
+        if (strcmp(text, state_texts[i]) == 0) {
+            *ret_state = (enum worker_state)i;
+            return ERR_OK;
+        }
+    }
+    return err_set(err, ERR_DB, "the database holds a worker's state '%s' that is not known", text);
+}
+
+static enum err_code no_such_worker(const struct uuid *id, struct err *err)
+{
+    char text[UUID_TEXT_SIZE];
+    return err_set(err, ERR_NOT_FOUND, "there is no worker %s", uuid_text(id, text));
+}
+
+/* ---- writing -------------------------------------------------------------------------------- */
+
+static enum err_code insert_worker(struct txn *txn, void *ctx, struct err *err)
+{
+    const struct worker_row *row = ctx;
+    struct err failed = {0};
+    enum err_code rc = db_exec(
+        txn->db, DB_WORKER_INSERT,
+        DB_ARGS(db_uuid(&row->id), db_text(row->tenant), db_text(row->queue), db_text(row->name),
+                db_text(row->host), db_text(row->boot_id), db_u64(row->pid), db_text(row->version),
+                db_u64(row->slots), db_u64(row->busy)),
+        NULL, &failed);
+    if (rc == ERR_DUPLICATE && txn->commit_unknown)
+        return ERR_OK;
+    if (rc)
+        *err = failed;
+    return rc;
+}
+
+enum err_code worker_store_register(struct store *store, const struct worker_row *row,
+                                    struct err *err)
+{
+    struct worker_row copy = *row;
+    return store_once(store, insert_worker, &copy, err);
+}
+
+struct change {
+    const struct uuid *id;
+    enum worker_state state;
+    uint64_t beat_seen; /* for dead only */
+};
+
+static enum err_code read_state(struct txn *txn, void *ctx, struct err *err)
+{
+    struct change *change = ctx;
+    char text[17];
+    bool found = false;
+    enum err_code rc = db_one(txn->db, DB_WORKER_STATE, DB_ARGS(db_uuid(change->id)),
+                              DB_COLS(COL_TEXT(text)), &found, err);
+    if (rc == ERR_OK && !found)
+        rc = no_such_worker(change->id, err);
+    if (rc == ERR_OK)
+        rc = worker_state_of(text, &change->state, err);
+    return rc;
+}
+
+/* Saying the same again is no conflict: the first time may have been an unknown commit. */
+static enum err_code not_changed(struct txn *txn, const struct change *change, struct err *err)
+{
+    struct change now = {.id = change->id};
+    enum err_code rc = read_state(txn, &now, err);
+    if (rc)
+        return rc;
+    if (now.state == change->state && (change->state != WORKER_DEAD || txn->commit_unknown))
+        return ERR_OK;
+    char text[UUID_TEXT_SIZE];
+    return err_set(err, ERR_CONFLICT, "worker %s cannot become %s: it is %s%s",
+                   uuid_text(change->id, text), worker_state_text(change->state),
+                   worker_state_text(now.state),
+                   now.state == WORKER_LIVE ? " and its beat has changed" : "");
+}
+
+static enum err_code change_state(struct txn *txn, void *ctx, struct err *err)
+{
+    const struct change *change = ctx;
+    uint64_t rows = 0;
+    enum err_code rc = ERR_OK;
+    if (change->state == WORKER_DEAD)
+        rc = db_exec(txn->db, DB_WORKER_DEAD,
+                     DB_ARGS(db_uuid(change->id), db_u64(change->beat_seen)), &rows, err);
+    else
+        rc = db_exec(txn->db, DB_WORKER_END,
+                     DB_ARGS(db_text(worker_state_text(change->state)), db_uuid(change->id)), &rows,
+                     err);
+    if (rc || rows > 0)
+        return rc;
+    return not_changed(txn, change, err);
+}
+
+enum err_code worker_store_end(struct store *store, const struct uuid *worker,
+                               enum worker_state state, struct err *err)
+{
+    struct change change = {.id = worker, .state = state};
+    assert(state == WORKER_STOPPED || state == WORKER_REPLACED);
+    return store_once(store, change_state, &change, err);
+}
+
+enum err_code worker_store_declare_dead(struct store *store, const struct uuid *worker,
+                                        uint64_t beat_seen, struct err *err)
+{
+    struct change change = {.id = worker, .state = WORKER_DEAD, .beat_seen = beat_seen};
+    return store_once(store, change_state, &change, err);
+}
+
+/* ---- reading -------------------------------------------------------------------------------- */
+
+enum err_code worker_store_state(struct store *store, const struct uuid *worker,
+                                 enum worker_state *ret_state, struct err *err)
+{
+    struct change change = {.id = worker};
+    enum err_code rc = store_once(store, read_state, &change, err);
+    if (rc == ERR_OK)
+        *ret_state = change.state;
+    return rc;
+}
+
+static enum err_code read_beats(struct txn *txn, void *ctx, struct err *err)
+{
+    struct rows *rows = ctx;
+    struct worker_beat row;
+    bool more = true;
+    rows_clear(rows);
+    enum err_code rc = db_select(txn->db, DB_WORKER_BEATS, DB_NO_ARGS,
+                                 DB_COLS(COL_UUID(&row.id), COL_U64(&row.beat)), err);
+    while (rc == ERR_OK && more) {
+        rc = db_next(txn->db, &more, err);
+        if (rc == ERR_OK && more)
+            rc = rows_add(rows, &row, err);
+    }
+    db_end(txn->db);
+    return rc;
+}
+
+enum err_code worker_store_beats(struct store *store, struct worker_beat **ret_beats,
+                                 size_t *ret_count, struct err *err)
+{
+    struct rows rows = ROWS_OF(struct worker_beat);
+    enum err_code rc = store_once(store, read_beats, &rows, err);
+    if (rc == ERR_OK) {
+        *ret_count = rows.count;
+        *ret_beats = rows_take(&rows);
+    }
+    rows_done(&rows);
+    return rc;
+}
+
+struct selection {
+    enum db_stmt_id stmt;
+    struct db_args args;
+    struct rows rows;
+};
+
+static enum err_code read_workers(struct txn *txn, void *ctx, struct err *err)
+{
+    struct selection *selection = ctx;
+    struct worker_row row;
+    char state[17];
+    bool more = true;
+    rows_clear(&selection->rows);
+    enum err_code rc = db_select(
+        txn->db, selection->stmt, selection->args,
+        DB_COLS(COL_UUID(&row.id), COL_TEXT(row.tenant), COL_TEXT(row.queue), COL_TEXT(row.name),
+                COL_TEXT(row.host), COL_TEXT(row.boot_id), COL_U32(&row.pid), COL_TEXT(row.version),
+                COL_U32(&row.slots), COL_U32(&row.busy), COL_U64(&row.beat), COL_TEXT(state),
+                COL_BOOL(&row.draining), COL_I64(&row.started_us), COL_I64(&row.beat_age_us)),
+        err);
+    while (rc == ERR_OK && more) {
+        rc = db_next(txn->db, &more, err);
+        if (rc == ERR_OK && more)
+            rc = worker_state_of(state, &row.state, err);
+        if (rc == ERR_OK && more)
+            rc = rows_add(&selection->rows, &row, err);
+    }
+    db_end(txn->db);
+    return rc;
+}
+
+static enum err_code select_workers(struct store *store, struct selection *selection,
+                                    struct worker_row **ret_rows, size_t *ret_count,
+                                    struct err *err)
+{
+    selection->rows = ROWS_OF(struct worker_row);
+    enum err_code rc = store_once(store, read_workers, selection, err);
+    if (rc == ERR_OK) {
+        *ret_count = selection->rows.count;
+        *ret_rows = rows_take(&selection->rows);
+    }
+    rows_done(&selection->rows);
+    return rc;
+}
+
+enum err_code worker_store_former(struct store *store, const char *host, const char *name,
+                                  struct worker_row **ret_rows, size_t *ret_count, struct err *err)
+{
+    struct selection selection = {.stmt = DB_WORKER_FORMER,
+                                  .args = DB_ARGS(db_text(host), db_text(name))};
+    return select_workers(store, &selection, ret_rows, ret_count, err);
+}
+
+enum err_code worker_store_list(struct store *store, const char *tenant,
+                                struct worker_row **ret_rows, size_t *ret_count, struct err *err)
+{
+    struct selection selection = {.stmt = DB_WORKER_LIST, .args = DB_ARGS(db_text(tenant))};
+    return select_workers(store, &selection, ret_rows, ret_count, err);
+}
+
+enum err_code worker_store_get(struct store *store, const char *tenant, const struct uuid *worker,
+                               struct worker_row *ret_row, struct err *err)
+{
+    struct selection selection = {.stmt = DB_WORKER_GET,
+                                  .args = DB_ARGS(db_uuid(worker), db_text(tenant))};
+    struct worker_row *rows = NULL;
+    size_t count = 0;
+    enum err_code rc = select_workers(store, &selection, &rows, &count, err);
+    if (rc == ERR_OK && count == 0)
+        rc = no_such_worker(worker, err);
+    if (rc == ERR_OK)
+        *ret_row = rows[0];
+    free(rows);
+    return rc;
+}
