@@ -17,8 +17,6 @@ struct range {
 
 static struct range literal_range(const struct node *n)
 {
-    if (n->value.type == FILTER_NULL)
-        return (struct range){0.0, (double)INFINITY, true};
     double size = fabs(n->value.is_real ? n->value.real : (double)n->value.integer);
     return (struct range){size, size > 0.0 ? size : (double)INFINITY, size == floor(size)};
 }

@@ -24,7 +24,7 @@ static const char *const all_conditions[] = {
 #define conditions (all_conditions + 1)
 
 #define FILTER_ATTR(id, text, kind, limits, about)                                                 \
-    [FILTER_ATTR_##id] = {.name = text, .type = FILTER_##kind, .help = about, limits},
+    [FILTER_ATTR_##id] = {.name = (text), .type = FILTER_##kind, .help = (about), limits},
 static const struct filter_attr queue_attrs[] = {
 #include "common/filter/queue_attr.def"
 };

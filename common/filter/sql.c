@@ -114,8 +114,7 @@ static void write_real(struct writer *w, const struct node *n)
 {
     static const char *const ops[] = {
         [OP_ADD] = " + ", [OP_SUB] = " - ", [OP_MUL] = " * ", [OP_DIV] = " / "};
-    bool known = n->kind == NODE_LITERAL && n->value.type != FILTER_NULL;
-    if (known) {
+    if (n->kind == NODE_LITERAL) { /* not NULL: such arithmetic was folded */
         real_placeholder(w, n->value.is_real ? n->value.real : (double)n->value.integer);
         return;
     }
@@ -127,11 +126,9 @@ static void write_real(struct writer *w, const struct node *n)
     } else if (n->kind == NODE_SIGN) {
         out(w, n->op == OP_SUB ? "0e0 - " : "0e0 + ");
         write_real(w, node_child(w->f, n, 0));
-    } else if (n->kind == NODE_ATTR) {
+    } else {
         write_attr(w, n);
         out(w, " + 0e0");
-    } else {
-        out(w, "NULL");
     }
     out(w, ")");
 }

@@ -55,6 +55,9 @@ static void conditions_become_sql_with_placeholders(void **unused)
          "((t.visible <> 0) AND (NOT ((t.visible <> 0) = FALSE)))", ""},
         {"created >= '2026-01-31T14:00:00.25+02:00'", "(t.created >= CAST(? AS DATETIME(6)))",
          "[2026-01-31 12:00:00.250000]"},
+        {"2 < +memoryMB", "(? < t.memory)", "[2]"},
+        {"+memoryMB - 1 > 2", "(((0e0 + (t.memory + 0e0)) - ?) > ?)", "[1 real][2]"},
+        {"'a' = owner", "(? = t.owner AND CAST(? AS BINARY) = CAST(t.owner AS BINARY))", "[a][a]"},
         {"TRUE OR 1 / 0 = 1", "(TRUE)", ""},
         {"1 / 0 = 1 AND visible", "((NULL) AND (t.visible <> 0))", ""},
     };
