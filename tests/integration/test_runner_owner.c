@@ -1,0 +1,605 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Who owns a run: kills, leases, fences, workers that come back, runners that die. */
+
+#include "tests/support/runner_fixture.h"
+
+#include "common/base/clock.h"
+#include "common/base/fs.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define STUBBORN "trap '' TERM HUP INT; "
+#define FAR_MS 60000
+
+static struct runner_job only_job(struct site *site)
+{
+    struct err err = {0};
+    struct runner_job *jobs = NULL;
+    size_t count = 0;
+    assert_ok(runner_client_list(site->client, &jobs, &count, &err));
+    assert_int_equal(count, 1);
+    struct runner_job job = jobs[0];
+    free(jobs);
+    return job;
+}
+
+static size_t job_count(struct site *site)
+{
+    struct err err = {0};
+    struct runner_job *jobs = NULL;
+    size_t count = 0;
+    assert_ok(runner_client_list(site->client, &jobs, &count, &err));
+    free(jobs);
+    return count;
+}
+
+/* ---- ending ---- */
+
+static void a_kill_leaves_no_process(void **state)
+{
+    struct site *site = *state;
+    struct err err = {0};
+    static const char *const files[] = {"main", "child", "session", "daemon", "bare"};
+    pid_t pids[ARRAY_LEN(files)];
+    /* A child, one in a session of its own, a daemon (its parent is gone), and a daemon that has
+     * nothing of its origin: no session, no environment, no pipe. */
+    struct runner_job job = site_shell(
+        site, STUBBORN
+        "(" STUBBORN "sh -c 'echo $PPID' > child; while :; do sleep 1; done) & "
+        "setsid sh -c '" STUBBORN "echo $$ > session; while :; do sleep 1; done' & "
+        "(setsid sh -c '" STUBBORN "echo $$ > daemon; while :; do sleep 1; done' & ) ; "
+        "(env -i setsid sh -c 'echo $$ > bare; exec sleep 1000 < /dev/null > /dev/null 2>&1' & ) ;"
+        "echo $$ > main; while :; do sleep 1; done");
+    for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+        pids[i] = site_wait_pid(site, &job, files[i]);
+        assert_true(site_alive(pids[i]));
+    }
+    assert_int_equal(pids[0], job.pid);
+    assert_ok(runner_client_kill(site->client, &job.job, 1, 100, "cancelled", &err));
+    struct runner_record record = site_end(site, &job.job);
+    for (size_t i = 0; i < ARRAY_LEN(files); i++)
+        assert_false(site_alive(pids[i]));
+    assert_int_equal(record.signal, SIGKILL);
+    assert_int_equal(record.reason, RUNNER_KILLED);
+    assert_string_equal(record.note, "cancelled");
+    assert_int_equal(record.leftovers, 0);
+    assert_true(record.wall_ms < 3000);
+}
+
+static void what_a_job_leaves_behind_ends_with_it(void **state)
+{
+    struct site *site = *state;
+    struct runner_job job =
+        site_shell(site, "(setsid sh -c 'echo $$ > daemon; exec sleep 1000' & ); "
+                         "sleep 1000 & while ! test -s daemon; do :; done; exit 5");
+    pid_t daemon = site_wait_pid(site, &job, "daemon");
+    struct runner_record record = site_end(site, &job.job);
+    assert_int_equal(record.exit_code, 5);
+    assert_int_equal(record.reason, RUNNER_NONE);
+    assert_false(site_alive(daemon));
+}
+
+static void one_job_does_not_end_the_processes_of_another(void **state)
+{
+    struct site *site = *state;
+    struct runner_job first =
+        site_shell(site, "(setsid sh -c 'echo $$ > daemon; exec sleep 1000' & ); exec sleep 1000");
+    pid_t daemon = site_wait_pid(site, &first, "daemon");
+    struct runner_record second = site_shell_end(site, "(setsid sleep 1000 &) ; sleep 0.1");
+    assert_int_equal(second.exit_code, 0);
+    assert_true(site_alive(daemon));
+    assert_true(site_alive(first.pid));
+    struct err err = {0};
+    assert_ok(runner_client_kill(site->client, &first.job, 1, 0, "", &err));
+    (void)site_end(site, &first.job);
+    assert_false(site_alive(daemon));
+}
+
+static void a_fork_bomb_is_ended(void **state)
+{
+    struct site *site = *state;
+    struct err err = {0};
+    struct runner_job job =
+        site_shell(site, "echo $$ > main; for i in 1 2 3 4 5; do "
+                         "(while :; do (setsid sleep 5 &) ; sleep 0.01; done) & done; wait");
+    (void)site_wait_pid(site, &job, "main");
+    (void)usleep(200000);
+    assert_ok(runner_client_kill(site->client, &job.job, 1, 0, "", &err));
+    struct runner_record record = site_end(site, &job.job);
+    assert_int_equal(record.leftovers, 0);
+    assert_int_equal(job_count(site), 1);
+}
+
+static void a_stopped_job_hears_its_term(void **state)
+{
+    struct site *site = *state;
+    struct err err = {0};
+    struct runner_job job =
+        site_shell(site, "trap 'exit 9' TERM; echo $$ > main; while :; do sleep 0.01; done");
+    (void)site_wait_pid(site, &job, "main");
+    assert_ok(runner_client_signal(site->client, &job.job, 1, SIGSTOP, &err));
+    assert_ok(runner_client_kill(site->client, &job.job, 1, 5000, "", &err));
+    assert_int_equal(site_end(site, &job.job).exit_code, 9);
+}
+
+static void a_signal_reaches_the_group(void **state)
+{
+    struct site *site = *state;
+    struct err err = {0};
+    struct runner_job job =
+        site_shell(site, "trap 'exit 7' USR1; echo $$ > main; while :; do sleep 0.01; done");
+    (void)site_wait_pid(site, &job, "main");
+    assert_ok(runner_client_signal(site->client, &job.job, 1, SIGUSR1, &err));
+    (void)site_end(site, &job.job);
+    assert_code(runner_client_signal(site->client, &job.job, 1, SIGUSR1, &err), ERR_STATE);
+}
+
+/* ---- fences ---- */
+
+static void a_wrong_fence_is_refused(void **state)
+{
+    struct site *site = *state;
+    struct runner_job job = site_shell(site, "exec sleep 1000");
+    struct runner_job adopted;
+    struct uuid other = uuid_v7();
+    struct err err = {0};
+    assert_code(runner_client_kill(site->client, &job.job, 2, 0, "", &err), ERR_FENCED);
+    err_clear(&err);
+    assert_code(runner_client_signal(site->client, &job.job, 2, SIGTERM, &err), ERR_FENCED);
+    err_clear(&err);
+    assert_code(runner_client_forget(site->client, &job.job, 2, &err), ERR_FENCED);
+    err_clear(&err);
+    assert_code(runner_client_adopt(site->client, &job.job, 2, 3, &adopted, &err), ERR_FENCED);
+    err_clear(&err);
+    assert_code(runner_client_adopt(site->client, &job.job, 1, 1, &adopted, &err), ERR_INVALID);
+    err_clear(&err);
+    assert_code(runner_client_forget(site->client, &job.job, 1, &err), ERR_STATE);
+    err_clear(&err);
+    assert_code(runner_client_kill(site->client, &other, 1, 0, "", &err), ERR_NOT_FOUND);
+    assert_true(site_alive(job.pid));
+}
+
+static void adopting_changes_the_fence_and_keeps_the_process(void **state)
+{
+    struct site *site = *state;
+    struct err err = {0};
+    struct runner_job adopted;
+    struct runner_job job = site_shell(site, "exec sleep 1000");
+    assert_ok(runner_client_adopt(site->client, &job.job, 1, 4, &adopted, &err));
+    assert_int_equal(adopted.fence, 4);
+    assert_int_equal(adopted.run, 1);
+    assert_int_equal(adopted.pid, job.pid);
+    assert_code(runner_client_kill(site->client, &job.job, 1, 0, "", &err), ERR_FENCED);
+    err_clear(&err);
+    assert_ok(runner_client_kill(site->client, &job.job, 4, 0, "", &err));
+    struct runner_record record = site_end(site, &job.job);
+    assert_int_equal(record.fence, 4);
+    assert_int_equal(record.run, 1);
+    assert_ok(runner_client_adopt(site->client, &job.job, 4, 5, &adopted, &err));
+    assert_true(adopted.exited);
+    assert_int_equal(adopted.record.fence, 5);
+    assert_ok(runner_client_forget(site->client, &job.job, 5, &err));
+    assert_int_equal(job_count(site), 0);
+}
+
+static void two_starts_of_one_job_give_one_process(void **state)
+{
+    struct site *site = *state;
+    struct err err = {0};
+    const char *argv[] = {"sh", "-c", "echo $$ >> starts; exec sleep 1000", NULL};
+    struct runner_start start = site_start(site, argv);
+    struct runner_job first = site_run(site, &start);
+    struct runner_job second;
+    bool existing = false;
+    start.fence = 2;
+    assert_ok(runner_client_start(site->client, &start, &second, &existing, &err));
+    assert_true(existing);
+    assert_int_equal(second.pid, first.pid);
+    assert_int_equal(second.fence, 1);
+    assert_int_equal(site_wait_pid(site, &first, "starts"), first.pid);
+}
+
+static void an_end_is_shown_again_until_it_is_forgotten(void **state)
+{
+    struct site *site = *state;
+    struct err err = {0};
+    const char *argv[] = {"false", NULL};
+    struct runner_start start = site_start(site, argv);
+    struct runner_job job = site_run(site, &start);
+    bool existing = false;
+    (void)site_end(site, &job.job);
+    assert_ok(runner_client_start(site->client, &start, &job, &existing, &err));
+    assert_true(existing && job.exited);
+    assert_int_equal(job.record.exit_code, 1);
+    assert_ok(runner_client_forget(site->client, &job.job, 1, &err));
+    (void)site_run(site, &start);
+}
+
+static void a_later_owner_starts_beside_the_end_of_an_earlier_run(void **state)
+{
+    struct site *site = *state;
+    const char *argv[] = {"true", NULL};
+    struct runner_start start = site_start(site, argv);
+    struct runner_job job = site_run(site, &start);
+    (void)site_end(site, &job.job);
+    start.fence = 2;
+    job = site_run(site, &start);
+    assert_int_equal(job.run, 2);
+}
+
+/* ---- leases ---- */
+
+static void nothing_starts_without_a_grant(void **state)
+{
+    struct site *site = *state;
+    struct err err = {0};
+    const char *argv[] = {"true", NULL};
+    struct runner_start start = site_start(site, argv);
+    struct runner_job job;
+    bool existing = false;
+    site_grant(site, 0, 0);
+    assert_code(runner_client_start(site->client, &start, &job, &existing, &err), ERR_STATE);
+    site_grant(site, FAR_MS, 0);
+    (void)site_run(site, &start);
+}
+
+static void the_end_of_the_grant_ends_the_jobs_and_the_runner(void **state)
+{
+    struct site *site = *state;
+    struct err err = {0};
+    struct runner_job polite =
+        site_shell(site, "trap 'exit 3' TERM; echo $$ > main; while :; do sleep 0.01; done");
+    struct runner_job rude =
+        site_shell(site, STUBBORN "echo $$ > main; while :; do sleep 0.01; done");
+    (void)site_wait_pid(site, &polite, "main");
+    (void)site_wait_pid(site, &rude, "main");
+    int64_t begin = clock_mono_ms();
+    site_grant(site, 500, 250);
+    struct runner_record record = site_end(site, &polite.job);
+    assert_in_range(clock_mono_ms() - begin, 240, 490);
+    assert_int_equal(record.exit_code, 3);
+    assert_int_equal(record.reason, RUNNER_LEASE_EXPIRED);
+    record = site_end(site, &rude.job);
+    assert_in_range(clock_mono_ms() - begin, 490, 1500);
+    assert_int_equal(record.signal, SIGKILL);
+    assert_int_equal(record.reason, RUNNER_LEASE_EXPIRED);
+    assert_false(site_alive(rude.pid));
+    assert_int_equal(job_count(site), 2); /* a worker is connected: it stays */
+    site_leave(site);
+    site_wait_gone(site->runner);
+    site_connect(site); /* another one, which knows the ends */
+    struct runner_job *jobs = NULL;
+    size_t count = 0;
+    assert_ok(runner_client_list(site->client, &jobs, &count, &err));
+    assert_int_equal(count, 2);
+    assert_int_equal(jobs[0].record.reason, RUNNER_LEASE_EXPIRED);
+    free(jobs);
+}
+
+static void a_worker_that_vanished_is_outlived_until_the_grant_ends(void **state)
+{
+    struct site *site = *state;
+    struct runner_job job = site_shell(site, "exec sleep 1000");
+    site_grant(site, 400, 100);
+    site_leave(site);
+    (void)usleep(100000);
+    assert_true(site_alive(job.pid));
+    site_wait_gone(job.pid);
+    site_wait_gone(site->runner);
+}
+
+static void a_ping_prolongs_the_grant(void **state)
+{
+    struct site *site = *state;
+    struct runner_job job = site_shell(site, "exec sleep 1000");
+    for (int i = 0; i < 8; i++) {
+        site_grant(site, 300, 50);
+        (void)usleep(100000);
+    }
+    assert_true(site_alive(job.pid));
+    assert_false(only_job(site).exited);
+}
+
+/* ---- workers and runners that die ---- */
+
+static void a_worker_that_comes_back_finds_its_jobs(void **state)
+{
+    struct site *site = *state;
+    pid_t runner = site->runner;
+    struct runner_job running = site_shell(site, "exec sleep 1000");
+    struct runner_record ended = site_shell_end(site, "exit 4");
+    site_leave(site);
+    site_connect(site);
+    assert_int_equal(site->runner, runner);
+    assert_int_equal(job_count(site), 2);
+    struct err err = {0};
+    assert_ok(runner_client_forget(site->client, &ended.job, 1, &err));
+    struct runner_job found = only_job(site);
+    assert_int_equal(found.pid, running.pid);
+    assert_false(found.exited);
+    assert_ok(runner_client_kill(site->client, &found.job, 1, 0, "", &err));
+    assert_int_equal(site_end(site, &found.job).reason, RUNNER_KILLED);
+}
+
+static void a_newer_worker_takes_the_place_of_the_older(void **state)
+{
+    struct site *site = *state;
+    struct runner_client *older = site->client;
+    struct err err = {0};
+    pid_t runner = site->runner;
+    site_connect(site);
+    site_wait_lost(site);
+    assert_int_equal(site->runner, runner);
+    assert_code(runner_client_ping(older, clock_mono_ms(), 0, &err), ERR_IO);
+    runner_client_free(older);
+    assert_int_equal(job_count(site), 0);
+}
+
+static void kill_runner(struct site *site)
+{
+    assert_int_equal(kill(site->runner, SIGKILL), 0);
+    site_wait_lost(site);
+    site_leave(site);
+    site_wait_gone(site->runner);
+}
+
+static void an_end_survives_the_death_of_the_runner(void **state)
+{
+    struct site *site = *state;
+    struct runner_record record = site_shell_end(site, "exit 6");
+    kill_runner(site);
+    site_connect(site);
+    struct runner_job job = only_job(site);
+    assert_true(job.exited);
+    assert_memory_equal(&job.record, &record, sizeof(record));
+}
+
+static void the_jobs_of_a_dead_runner_die_and_are_told_as_lost(void **state)
+{
+    struct site *site = *state;
+    struct runner_job job =
+        site_shell(site, "(setsid sh -c 'echo $$ > daemon; exec sleep 1000' & ); exec sleep 1000");
+    pid_t daemon = site_wait_pid(site, &job, "daemon");
+    struct err err = {0};
+    assert_ok(runner_client_adopt(site->client, &job.job, 1, 2, &job, &err));
+    kill_runner(site);
+    site_wait_gone(job.pid);
+    site_connect(site);
+    site_wait_gone(daemon);
+    job = only_job(site);
+    assert_true(job.exited);
+    assert_int_equal(job.fence, 2);
+    assert_int_equal(job.record.reason, RUNNER_RUNNER_LOST);
+    assert_true(runner_reason_is_infrastructure(job.record.reason));
+    assert_int_equal(job.record.leftovers, 0);
+}
+
+static void a_runner_that_is_told_to_stop_ends_its_jobs(void **state)
+{
+    struct site *site = *state;
+    struct runner_job job = site_shell(site, "exec sleep 1000");
+    assert_int_equal(kill(site->runner, SIGTERM), 0);
+    assert_int_equal(site_end(site, &job.job).reason, RUNNER_RUNNER_STOPPED);
+    site_wait_lost(site);
+    site_wait_gone(site->runner);
+}
+
+static bool count_record(void *arg, const struct runner_record *record)
+{
+    (void)record;
+    ++*(size_t *)arg;
+    return true;
+}
+
+static void a_forgotten_end_is_off_the_disk(void **state)
+{
+    struct site *site = *state;
+    struct err err = {0};
+    size_t count = 0;
+    struct runner_record record = site_shell_end(site, "exit 0");
+    assert_ok(runner_records_scan(site->work_dir, count_record, &count, &err));
+    assert_int_equal(count, 1);
+    assert_ok(runner_client_forget(site->client, &record.job, 1, &err));
+    count = 0;
+    assert_ok(runner_records_scan(site->work_dir, count_record, &count, &err));
+    assert_int_equal(count, 0);
+}
+
+static void a_broken_record_hinders_nobody(void **state)
+{
+    struct site *site = *state;
+    struct err err = {0};
+    FD_AUTO int dir = -1;
+    kill_runner(site);
+    assert_ok(fs_make_dirs(site->work_dir, "jobs/junk.1", 0700, &dir, &err));
+    assert_ok(fs_write_sync(dir, RUNNER_RECORD_FILE, SV("{"), 0600, &err));
+    assert_ok(fs_make_dirs(site->work_dir, "jobs/other", 0700, NULL, &err));
+    site_connect(site);
+    assert_int_equal(job_count(site), 0);
+}
+
+/* ---- failure points ---- */
+
+#ifdef SLUICE_FAULTS
+
+static void restart_with_fault(struct site *site, const char *fault)
+{
+    kill_runner(site);
+    (void)setenv("SLUICE_FAULT", fault, 1); /* NOLINT(concurrency-mt-unsafe): no client lives */
+    site_connect(site);
+    (void)unsetenv("SLUICE_FAULT"); /* NOLINT(concurrency-mt-unsafe) */
+    site_grant(site, FAR_MS, 0);
+}
+
+/* The runner dies at the point; afterwards the job is not there, or shown with this reason. */
+static void check_death_at(struct site *site, const char *fault, bool known,
+                           enum runner_reason reason)
+{
+    struct err err = {0};
+    const char *argv[] = {"sh", "-c", "echo $$ >> starts; exit 2", NULL};
+    struct runner_start start = site_start(site, argv);
+    struct runner_job job;
+    bool existing = false;
+    restart_with_fault(site, fault);
+    (void)!runner_client_start(site->client, &start, &job, &existing, &err);
+    site_wait_lost(site);
+    site_leave(site);
+    site_wait_gone(site->runner);
+    site_connect(site);
+    assert_int_equal(job_count(site), known ? 1 : 0);
+    if (!known)
+        return;
+    job = only_job(site);
+    assert_true(job.exited);
+    assert_int_equal(job.record.reason, reason);
+    assert_int_equal(job.record.exit_code, reason == RUNNER_NONE ? 2 : -1);
+    err_clear(&err);
+    assert_ok(runner_client_forget(site->client, &job.job, 1, &err));
+}
+
+static void a_death_anywhere_leaves_no_run_and_no_result_untold(void **state)
+{
+    check_death_at(*state, "runner.asked=kill", false, RUNNER_NONE);
+    check_death_at(*state, "runner.started=kill", true, RUNNER_RUNNER_LOST);
+    check_death_at(*state, "runner.child_ended=kill", true, RUNNER_RUNNER_LOST);
+    check_death_at(*state, "runner.record_written=kill", true, RUNNER_NONE);
+}
+
+static void a_fork_that_fails_is_a_start_failure(void **state)
+{
+    struct site *site = *state;
+    struct err err = {0};
+    const char *argv[] = {"true", NULL};
+    struct runner_start start = site_start(site, argv);
+    struct runner_job job;
+    bool existing = false;
+    restart_with_fault(site, "runner.fork=fail");
+    assert_ok(runner_client_start(site->client, &start, &job, &existing, &err));
+    assert_true(job.exited);
+    assert_string_equal(job.record.start_error, "EAGAIN");
+    assert_string_equal(job.record.start_step, "fork");
+}
+
+static void a_full_output_disk_cuts_the_output_only(void **state)
+{
+    struct site *site = *state;
+    restart_with_fault(site, "runner.output.write=fail");
+    struct runner_record record = site_shell_end(site, "echo lost; exit 3");
+    assert_int_equal(record.exit_code, 3);
+    assert_true(runner_record_output_failed(&record));
+    assert_string_equal(record.out.error, "ENOSPC");
+    assert_int_equal(record.out.total_bytes, 5);
+    assert_int_equal(record.out.kept_bytes, 0);
+}
+
+#endif
+
+/* ---- the socket ---- */
+
+static int connect_raw(const struct site *site)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    (void)snprintf(address.sun_path, sizeof(address.sun_path), "%s/runner.sock", site->work);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+    return fd;
+}
+
+static void nonsense_on_the_socket_hurts_nobody(void **state)
+{
+    static const char *const nonsense[] = {"GET / HTTP/1.0\r\n\r\n", "\0\0\0\1{", "", "\xff"};
+    struct site *site = *state;
+    struct runner_job job = site_shell(site, "exec sleep 1000");
+    for (size_t i = 0; i < ARRAY_LEN(nonsense); i++) {
+        char byte = 0;
+        FD_AUTO int fd = connect_raw(site);
+        assert_true(send(fd, nonsense[i], 1 + strlen(nonsense[i]), MSG_NOSIGNAL) > 0);
+        assert_int_equal(shutdown(fd, SHUT_WR), 0);
+        assert_int_equal(recv(fd, &byte, 1, 0), 0);
+    }
+    assert_int_equal(only_job(site).pid, job.pid);
+}
+
+static void the_socket_is_for_its_owner_only(void **state)
+{
+    struct site *site = *state;
+    struct stat status;
+    assert_int_equal(fstatat(site->work_dir, "runner.sock", &status, 0), 0);
+    assert_int_equal(status.st_mode & 0777, 0600);
+}
+
+static void a_request_that_is_too_large_is_refused_here(void **state)
+{
+    struct site *site = *state;
+    struct err err = {0};
+    static char word[1200000];
+    memset(word, 'a', sizeof(word) - 1);
+    const char *argv[] = {"true", word, NULL};
+    struct runner_start start = site_start(site, argv);
+    struct runner_job job;
+    bool existing = false;
+    assert_code(runner_client_start(site->client, &start, &job, &existing, &err), ERR_TOO_LARGE);
+    word[120000] = 0; /* as much as one argument may have */
+    start = site_start(site, argv);
+    (void)site_run(site, &start);
+}
+
+static void a_runner_that_cannot_be_started_is_told_at_once(void **state)
+{
+    struct site *site = *state;
+    struct err err = {0};
+    const struct runner_callbacks callbacks = {0};
+    struct runner_client *client = NULL;
+    char path[128];
+    (void)snprintf(path, sizeof(path), "%s/empty", site->root);
+    assert_int_equal(mkdir(path, 0700), 0);
+    const struct runner_client_config cfg = {
+        .work_dir = path, .worker_name = "t", .runner_path = "/no/such/runner"};
+    assert_code(runner_client_open(&cfg, &callbacks, &client, &err), ERR_CONFIG);
+    assert_null(client);
+}
+
+int main(void)
+{
+#define SITE_TEST(name) cmocka_unit_test_setup_teardown(name, site_set_up, site_tear_down)
+    const struct CMUnitTest tests[] = {
+        SITE_TEST(a_kill_leaves_no_process),
+        SITE_TEST(what_a_job_leaves_behind_ends_with_it),
+        SITE_TEST(one_job_does_not_end_the_processes_of_another),
+        SITE_TEST(a_fork_bomb_is_ended),
+        SITE_TEST(a_stopped_job_hears_its_term),
+        SITE_TEST(a_signal_reaches_the_group),
+        SITE_TEST(a_wrong_fence_is_refused),
+        SITE_TEST(adopting_changes_the_fence_and_keeps_the_process),
+        SITE_TEST(two_starts_of_one_job_give_one_process),
+        SITE_TEST(an_end_is_shown_again_until_it_is_forgotten),
+        SITE_TEST(a_later_owner_starts_beside_the_end_of_an_earlier_run),
+        SITE_TEST(nothing_starts_without_a_grant),
+        SITE_TEST(the_end_of_the_grant_ends_the_jobs_and_the_runner),
+        SITE_TEST(a_worker_that_vanished_is_outlived_until_the_grant_ends),
+        SITE_TEST(a_ping_prolongs_the_grant),
+        SITE_TEST(a_worker_that_comes_back_finds_its_jobs),
+        SITE_TEST(a_newer_worker_takes_the_place_of_the_older),
+        SITE_TEST(an_end_survives_the_death_of_the_runner),
+        SITE_TEST(the_jobs_of_a_dead_runner_die_and_are_told_as_lost),
+        SITE_TEST(a_runner_that_is_told_to_stop_ends_its_jobs),
+        SITE_TEST(a_forgotten_end_is_off_the_disk),
+        SITE_TEST(a_broken_record_hinders_nobody),
+#ifdef SLUICE_FAULTS
+        SITE_TEST(a_death_anywhere_leaves_no_run_and_no_result_untold),
+        SITE_TEST(a_fork_that_fails_is_a_start_failure),
+        SITE_TEST(a_full_output_disk_cuts_the_output_only),
+#endif
+        SITE_TEST(nonsense_on_the_socket_hurts_nobody),
+        SITE_TEST(the_socket_is_for_its_owner_only),
+        SITE_TEST(a_request_that_is_too_large_is_refused_here),
+        SITE_TEST(a_runner_that_cannot_be_started_is_told_at_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
