@@ -7,13 +7,14 @@
 static const struct {
     const char *name;
     const char *title;
+    const char *help;
     int number;
     int http;
     enum err_settlement settlement;
 } err_table[ERR_CODE_COUNT] = {
-    [ERR_OK] = {"OK", "Done", 0, 200, SETTLE_ACK},
-#define ERR(name, number, http, settlement, title)                                                 \
-    [ERR_##name] = {#name, title, number, http, SETTLE_##settlement},
+    [ERR_OK] = {"OK", "Done", "", 0, 200, SETTLE_ACK},
+#define ERR(name, number, http, settlement, title, help)                                           \
+    [ERR_##name] = {#name, title, help, number, http, SETTLE_##settlement},
 #include "common/base/err.def"
 #undef ERR
 };
@@ -100,6 +101,11 @@ const char *err_name(enum err_code code)
 const char *err_title(enum err_code code)
 {
     return err_table[code].title;
+}
+
+const char *err_help(enum err_code code)
+{
+    return err_table[code].help;
 }
 
 int err_number(enum err_code code)

@@ -9,7 +9,7 @@
 
 enum err_code {
     ERR_OK = 0,
-#define ERR(name, number, http, settlement, title) ERR_##name,
+#define ERR(name, number, http, settlement, title, help) ERR_##name,
 #include "common/base/err.def"
 #undef ERR
     ERR_CODE_COUNT
@@ -47,6 +47,7 @@ void err_clear(struct err *err);
 
 const char *err_name(enum err_code code);  /* "NOT_FOUND"; "OK" for ERR_OK */
 const char *err_title(enum err_code code); /* "Not found" */
+const char *err_help(enum err_code code);  /* cause and cure, a sentence or two */
 int err_number(enum err_code code);        /* 1020; 0 for ERR_OK */
 int err_http(enum err_code code);          /* 404; 200 for ERR_OK */
 enum err_settlement err_settlement(enum err_code code);
