@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/cli.h"
+
+#include "cli/profile.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+
+int cli_fail(int status, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    (void)fputs("sluice: ", stderr);
+    (void)vfprintf(stderr, format, args);
+    (void)fputc('\n', stderr);
+    va_end(args);
+    return status;
+}
+
+int cli_fail_err(int status, const struct err *err)
+{
+    if (err->pointer[0])
+        return cli_fail(status, "%s (at %s)", err->text, err->pointer);
+    return cli_fail(status, "%s", err->text);
+}
+
+void cli_json_drop(json_t **value)
+{
+    json_decref(*value);
+    *value = NULL;
+}
+
+const char *cli_text(const json_t *object, const char *member)
+{
+    const char *text = json_string_value(json_object_get(object, member));
+    return text ? text : "";
+}
+
+void cli_url_add(struct buf *url, const char *text)
+{
+    for (; *text; text++) {
+        if (isalnum((unsigned char)*text) || strchr("-._~", *text))
+            buf_add(url, text, 1);
+        else
+            buf_addf(url, "%%%02X", (unsigned char)*text);
+    }
+}
+
+/* A person reads the sentence, the place and where to look it up. */
+int cli_problem(const struct http_answer *answer)
+{
+    CLI_JSON_AUTO json_t *problem = json_loadb(buf_text(&answer->body), answer->body.len, 0, NULL);
+    const char *detail = cli_text(problem, "detail");
+    const char *code = cli_text(problem, "code");
+    const json_t *first = json_array_get(json_object_get(problem, "errors"), 0);
+    const char *pointer = cli_text(first, "pointer");
+    if (!*detail)
+        return cli_fail(CLI_REFUSED, "the service answered with status %ld", answer->status);
+    (void)fprintf(stderr, "sluice: %s", detail);
+    if (*pointer)
+        (void)fprintf(stderr, " (at %s)", pointer);
+    if (*code)
+        (void)fprintf(stderr, " [%s]", code);
+    (void)fputc('\n', stderr);
+    if (*cli_text(problem, "caret"))
+        (void)fprintf(stderr, "%s\n", cli_text(problem, "caret"));
+    return CLI_REFUSED;
+}
+
+struct http *cli_http(struct cli *cli)
+{
+    struct err err = {0};
+    struct profile profile = {0};
+    if (cli->http)
+        return cli->http;
+    if (!*cli->cfg->client_url || !*cli->cfg->client_token)
+        profile_load(&profile);
+    const char *url = *cli->cfg->client_url ? cli->cfg->client_url : profile.url;
+    const char *token = *cli->cfg->client_token ? cli->cfg->client_token : profile.token;
+    if (!*url) {
+        (void)cli_fail(CLI_USAGE, "no address: set SLUICE_URL and SLUICE_TOKEN, or start a "
+                                  "service on this machine with 'sluice dev'");
+        return NULL;
+    }
+    if (http_open(url, token, cli->cfg->client_timeout_ms, &cli->http, &err))
+        (void)cli_fail_err(CLI_NO_CONNECTION, &err);
+    return cli->http;
+}
+
+int cli_send(struct cli *cli, const struct http_request *request, struct http_answer *ret_answer)
+{
+    struct err err = {0};
+    struct http *http = cli_http(cli);
+    *ret_answer = (struct http_answer){0};
+    if (!http)
+        return CLI_USAGE;
+    if (http_send(http, request, ret_answer, &err))
+        return cli_fail_err(CLI_NO_CONNECTION, &err);
+    return ret_answer->status < 300 ? CLI_DONE : cli_problem(ret_answer);
+}
+
+int cli_call(struct cli *cli, const char *method, const char *path, const json_t *body,
+             json_t **ret_json)
+{
+    TEXT_AUTO char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
+    struct http_request request = {.method = method, .path = path, .body = sv_of(text)};
+    HTTP_ANSWER_AUTO struct http_answer answer = {0};
+    int status = cli_send(cli, &request, &answer);
+    if (status == CLI_DONE && ret_json)
+        *ret_json = json_loadb(buf_text(&answer.body), answer.body.len, 0, NULL);
+    return status;
+}

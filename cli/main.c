@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/* sluice: the command line. The commands are in command.def; this file finds one, reads its flags
+ * and runs it. */
+
+#include "cli/cli.h"
+
+#include "common/base/log.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#define FLAGS_MAX 48
+
+static struct config_flag common_flags[] = {
+    {.name = "output", .letter = 'o', .argument = "FORMAT", .doc = "table, json or name"},
+    {.name = "help", .letter = 'h', .doc = "what the command does and takes"},
+    {.name = NULL},
+};
+
+const struct cli_command cli_commands[] = {
+#define COMMAND(id, name, operands, least, most, stop, group, doc)                                 \
+    {name, operands, doc, group, least, most, stop, flags_##id, cmd_##id},
+#include "cli/command.def"
+#undef COMMAND
+};
+const size_t cli_command_count = ARRAY_LEN(cli_commands);
+
+const struct config_flag *cli_flag(const struct cli *cli, const char *name)
+{
+    for (const struct config_flag *flag = cli->flags; flag->name; flag++) {
+        if (strcmp(flag->name, name) == 0)
+            return flag;
+    }
+    return NULL;
+}
+
+bool cli_has(const struct cli *cli, const char *name)
+{
+    const struct config_flag *flag = cli_flag(cli, name);
+    return flag && flag->count > 0;
+}
+
+const char *cli_value(const struct cli *cli, const char *name, const char *otherwise)
+{
+    const struct config_flag *flag = cli_flag(cli, name);
+    return flag && flag->count > 0 ? flag->value : otherwise;
+}
+
+uint32_t cli_number(const struct cli *cli, const char *name, uint32_t otherwise, uint32_t most)
+{
+    uint64_t number = otherwise;
+    const char *text = cli_value(cli, name, NULL);
+    if (text && !sv_u64(sv_of(text), most, &number)) {
+        (void)cli_fail(CLI_USAGE, "--%s: '%s' is not a whole number from 0 to %u", name, text,
+                       most);
+        exit(CLI_USAGE);
+    }
+    return (uint32_t)number;
+}
+
+static void print_all_help(FILE *out)
+{
+    const char *group = "";
+    (void)fputs("usage: sluice COMMAND [flags] [operands]\n", out);
+    for (size_t i = 0; i < cli_command_count; i++) {
+        const struct cli_command *command = &cli_commands[i];
+        char line[128];
+        if (strcmp(group, command->group) != 0)
+            (void)fprintf(out, "\n%s\n", command->group);
+        group = command->group;
+        (void)snprintf(line, sizeof(line), "%s %s", command->name, command->operands);
+        (void)fprintf(out, "  %-36s %s\n", line, command->doc);
+    }
+    (void)fputs("\n'sluice COMMAND --help' tells more. Address and token come from SLUICE_URL and\n"
+                "SLUICE_TOKEN, or from the profile that 'sluice dev' wrote.\n",
+                out);
+}
+
+static void print_help(const struct cli *cli)
+{
+    (void)printf("usage: sluice %s [flags] %s\n%s\n\n", cli->command->name, cli->command->operands,
+                 cli->command->doc);
+    config_usage(stdout, cli->flags);
+}
+
+/* The longest name that fits: "queue put" goes before "queue". */
+static const struct cli_command *find_command(int argc, char **argv, int *ret_words)
+{
+    char two[64];
+    for (int words = 2; words >= 1; words--) {
+        if (argc < words)
+            continue;
+        (void)snprintf(two, sizeof(two), "%s%s%s", argv[0], words == 2 ? " " : "",
+                       words == 2 ? argv[1] : "");
+        for (size_t i = 0; i < cli_command_count; i++) {
+            if (strcmp(cli_commands[i].name, two) == 0) {
+                *ret_words = words;
+                return &cli_commands[i];
+            }
+        }
+    }
+    return NULL;
+}
+
+static bool parse_output(struct cli *cli)
+{
+    const char *text = cli_value(cli, "output", "table");
+    static const char *const names[] = {"table", "json", "name"};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        if (strcmp(text, names[i]) == 0) {
+            cli->output = (enum cli_output)i;
+            return true;
+        }
+    }
+    (void)cli_fail(CLI_USAGE, "-o %s: table, json and name are known", text);
+    return false;
+}
+
+static int run_command(struct cli *cli, struct config_args *args)
+{
+    struct err err = {0};
+    enum err_code rc = config_load(args, &cli->cfg, &err);
+    if (cli_has(cli, "help")) {
+        print_help(cli);
+        return CLI_DONE;
+    }
+    if (rc)
+        return cli_fail_err(CLI_USAGE, &err);
+    cli->operands = args->argv + args->rest;
+    cli->operand_count = args->argc - args->rest;
+    if (!parse_output(cli))
+        return CLI_USAGE;
+    if (cli->operand_count < cli->command->least || cli->operand_count > cli->command->most)
+        return cli_fail(CLI_USAGE, "usage: sluice %s [flags] %s", cli->command->name,
+                        cli->command->operands);
+    return cli->command->run(cli);
+}
+
+int main(int argc, char **argv)
+{
+    int words = 0;
+    struct config_flag flags[FLAGS_MAX];
+    size_t used = 0;
+    (void)signal(SIGPIPE, SIG_DFL);
+    log_open("sluice", STDERR_FILENO, LOG_WARN);
+    if (argc < 2 || strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0 ||
+        strcmp(argv[1], "-h") == 0) {
+        print_all_help(argc < 2 ? stderr : stdout);
+        return argc < 2 ? CLI_USAGE : CLI_DONE;
+    }
+    if (strcmp(argv[1], "--version") == 0)
+        argv[1] += 2;
+    struct cli cli = {.command = find_command(argc - 1, argv + 1, &words), .flags = flags};
+    if (!cli.command)
+        return cli_fail(CLI_USAGE, "'%s' is not a command; 'sluice help' lists them", argv[1]);
+    for (const struct config_flag *flag = cli.command->flags; flag->name; flag++)
+        flags[used++] = *flag;
+    for (const struct config_flag *flag = common_flags; flag->name; flag++)
+        flags[used++] = *flag;
+    flags[used] = (struct config_flag){.name = NULL};
+    struct config_args args = {
+        .argc = argc - words,
+        .argv = argv + words,
+        .flags = flags,
+        .stop_at_operand = cli.command->stop_at_operand,
+    };
+    int status = run_command(&cli, &args);
+    http_free(cli.http);
+    config_free(cli.cfg);
+    if (fflush(stdout) != 0 && status == CLI_DONE)
+        status = cli_fail(CLI_REFUSED, "the output could not be written");
+    return status;
+}
