@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+#include "common/store/job_row.h"
+
+#include "common/base/buf.h"
+#include "common/store/rows.h"
+
+#include <assert.h>
+
+/* The one builder of SQL. Its text comes from literals here and from filter_to_sql, which writes
+ * column names of ours and placeholders only; every value is a parameter. */
+
+#define SQL_SIZE_MAX 200000
+
+struct search {
+    const struct job_query *query;
+    struct buf sql;
+    struct db_arg args[DB_PARAMS_MAX];
+    size_t arg_count;
+    struct rows rows; /* struct job * */
+};
+
+static void add_arg(struct search *search, struct db_arg arg)
+{
+    assert(search->arg_count < DB_PARAMS_MAX);
+    search->args[search->arg_count++] = arg;
+}
+
+static void add_text(struct search *search, const char *sql, const char *value)
+{
+    if (!value)
+        return;
+    buf_add_text(&search->sql, sql);
+    add_arg(search, db_text(value));
+}
+
+static void add_states(struct search *search)
+{
+    const char *separator = " AND status IN (";
+    for (int i = 0; i < JOB_STATE_COUNT; i++) {
+        if (!(search->query->states >> i & 1u))
+            continue;
+        buf_addf(&search->sql, "%s?", separator);
+        add_arg(search, db_text(job_state_text((enum job_state)i)));
+        separator = ", ";
+    }
+    if (search->query->states)
+        buf_add_text(&search->sql, ")");
+}
+
+static struct db_arg arg_of(const struct store_param *param)
+{
+    switch (param->type) {
+    case STORE_INT:
+        return db_i64(param->integer);
+    case STORE_DOUBLE:
+        return db_double(param->number);
+    case STORE_BYTES:
+        return db_bytes(param->text.ptr, param->text.len);
+    case STORE_TEXT:
+        break;
+    }
+    return db_sv(param->text);
+}
+
+static void add_filter(struct search *search)
+{
+    const struct job_query *query = search->query;
+    if (!query->where_sql)
+        return;
+    buf_add_text(&search->sql, " AND (");
+    buf_add_text(&search->sql, query->where_sql);
+    buf_add_text(&search->sql, ")");
+    for (size_t i = 0; i < query->param_count; i++)
+        add_arg(search, arg_of(&query->params[i]));
+}
+
+static enum err_code build(struct search *search, struct err *err)
+{
+    const struct job_query *query = search->query;
+    bool down = query->order == JOB_ORDER_CREATED_DESC;
+    buf_add_text(&search->sql, "SELECT " JOB_COLS " FROM jobs WHERE ");
+    add_text(search, "tenant = ?", query->tenant);
+    if (query->after) {
+        buf_add_text(&search->sql, down ? " AND id < ?" : " AND id > ?");
+        add_arg(search, db_uuid(query->after));
+    }
+    add_text(search, " AND owner = ?", query->owner);
+    add_text(search, " AND queue = ?", query->queue);
+    add_text(search, " AND name = ?", query->name);
+    add_text(search, " AND app_id = ?", query->app_id);
+    add_states(search);
+    if (!query->hidden_too)
+        buf_add_text(&search->sql, " AND visible = 1");
+    add_filter(search);
+    buf_add_text(&search->sql, down ? " ORDER BY id DESC" : " ORDER BY id");
+    buf_add_text(&search->sql, " LIMIT ?");
+    add_arg(search, db_u64((uint64_t)query->limit + 1)); /* one more tells whether there is more */
+    if (search->sql.failed)
+        return err_set(err, ERR_TOO_LARGE, "the search makes a statement of more than %d bytes",
+                       SQL_SIZE_MAX);
+    return ERR_OK;
+}
+
+static void clear_jobs(struct rows *rows)
+{
+    struct job **jobs = rows->items;
+    for (size_t i = 0; i < rows->count; i++)
+        job_free(jobs[i]);
+    rows_clear(rows);
+}
+
+static enum err_code add_job(struct search *search, struct job_row *row, struct err *err)
+{
+    struct job *job = NULL;
+    enum err_code rc = job_row_take(row, &job, err);
+    if (rc)
+        return rc;
+    rc = rows_add(&search->rows, &job, err);
+    if (rc)
+        job_free(job);
+    return rc;
+}
+
+static enum err_code run_search(struct txn *txn, void *ctx, struct err *err)
+{
+    struct search *search = ctx;
+    struct job_row row = {0};
+    bool more = true;
+    clear_jobs(&search->rows);
+    enum err_code rc =
+        db_select_text(txn->db, buf_sv(&search->sql),
+                       (struct db_args){search->args, search->arg_count}, JOB_ROW_COLS(&row), err);
+    while (rc == ERR_OK && more) {
+        rc = db_next(txn->db, &more, err);
+        if (rc == ERR_OK && more)
+            rc = add_job(search, &row, err);
+    }
+    db_end(txn->db);
+    job_row_done(&row);
+    return rc;
+}
+
+void job_list_done(struct job_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        job_free(list->items[i]);
+    free(list->items);
+    *list = (struct job_list){0};
+}
+
+enum err_code job_store_list(struct store *store, const struct job_query *query,
+                             struct job_list *ret_list, struct err *err)
+{
+    assert(query->tenant && query->limit >= 1 && query->limit <= JOB_STORE_PAGE_MAX);
+    if (query->param_count > JOB_STORE_PARAMS_MAX)
+        return err_set(err, ERR_TOO_LARGE,
+                       "a search has at most %d values; make the filter shorter",
+                       JOB_STORE_PARAMS_MAX);
+    struct search search = {
+        .query = query, .sql = BUF_INIT(SQL_SIZE_MAX), .rows = ROWS_OF(struct job *)};
+    enum err_code rc = build(&search, err);
+    if (rc == ERR_OK)
+        rc = store_once(store, run_search, &search, err);
+    if (rc == ERR_OK) {
+        struct job_list list = {.count = search.rows.count, .items = rows_take(&search.rows)};
+        list.more = list.count > query->limit;
+        if (list.more)
+            job_free(list.items[--list.count]);
+        *ret_list = list;
+    }
+    clear_jobs(&search.rows);
+    rows_done(&search.rows);
+    buf_done(&search.sql);
+    return rc;
+}
