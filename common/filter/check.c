@@ -71,7 +71,8 @@ static enum err_code meet_range(const struct check *c, const struct filter_attr 
 {
     const struct filter_value *v = &literal->value;
     double number = v->is_real ? v->real : (double)v->integer;
-    if (number >= (double)about->low && number <= (double)about->high)
+    bool bounded = about->low < about->high;
+    if (!bounded || (number >= (double)about->low && number <= (double)about->high))
         return ERR_OK;
     return filter_refuse(c->f, c->report, literal->at, c->err,
                          "%s never has this value; it is from %lld to %lld", about->name,

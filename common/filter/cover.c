@@ -2,14 +2,14 @@
 #include "common/filter/node.h"
 
 /* Whether one filter holds wherever another does is hard in general; this tells the simple cases
- * that people write, within a fixed number of steps. "false" means: not told. */
+ * that people write, within a fixed cost (some milliseconds). "false" means: not told. */
 
-#define COVER_STEPS 20000
+#define COVER_COST_MAX 1000000
 
 struct cover {
     const struct filter *earlier;
     const struct filter *later;
-    unsigned steps_left;
+    size_t cost_left;
 };
 
 static bool covers(struct cover *c, const struct node *earlier, const struct node *later);
@@ -51,11 +51,20 @@ static bool all_later(struct cover *c, const struct node *earlier, const struct 
     return true;
 }
 
+static size_t children(const struct filter *f, const struct node *n)
+{
+    size_t count = 0;
+    for (node_id id = n->child; id != NODE_NONE; id = node_at(f, id)->next)
+        count++;
+    return count;
+}
+
 static bool covers(struct cover *c, const struct node *earlier, const struct node *later)
 {
-    if (c->steps_left == 0)
+    size_t cost = 1 + children(c->earlier, earlier) * children(c->later, later);
+    if (c->cost_left < cost)
         return false;
-    c->steps_left--;
+    c->cost_left -= cost;
     if (earlier->truths == TRUTH_BIT(FILTER_TRUE) || !(later->truths & TRUTH_BIT(FILTER_TRUE)))
         return true;
     if (filter_nodes_equal(c->earlier, earlier, c->later, later))
@@ -73,7 +82,7 @@ static bool covers(struct cover *c, const struct node *earlier, const struct nod
 
 bool filter_covers(const struct filter *earlier, const struct filter *later)
 {
-    struct cover c = {earlier, later, COVER_STEPS};
+    struct cover c = {earlier, later, COVER_COST_MAX};
     if (earlier->schema != later->schema)
         return false;
     return covers(&c, node_at(earlier, earlier->root), node_at(later, later->root));

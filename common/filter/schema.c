@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "common/filter/schema.h"
 
-#define ANY .low = INT64_MIN, .high = INT64_MAX
+#define ANY .values = NULL
 #define OF(list) .values = (list)
 #define RANGE(from, to) .low = (from), .high = (to)
 

@@ -21,7 +21,7 @@ struct filter_attr {
     const char *name;
     enum filter_type type;
     const char *const *values; /* of a string that is always one of them, ended by NULL; or NULL */
-    int64_t low;               /* of a number: what it is always within */
+    int64_t low;               /* of a number: what it is always within; or 0 and 0 */
     int64_t high;
     const char *help; /* for people: what it is */
 };
@@ -59,6 +59,31 @@ struct filter_value {
         } list;
     };
 };
+
+static inline struct filter_value filter_string(struct sv text)
+{
+    return (struct filter_value){.type = FILTER_STRING, .text = text};
+}
+
+static inline struct filter_value filter_number(int64_t integer)
+{
+    return (struct filter_value){.type = FILTER_NUMBER, .integer = integer};
+}
+
+static inline struct filter_value filter_bool(bool truth)
+{
+    return (struct filter_value){.type = FILTER_BOOL, .truth = truth};
+}
+
+static inline struct filter_value filter_time(int64_t wall_us)
+{
+    return (struct filter_value){.type = FILTER_TIME, .integer = wall_us};
+}
+
+static inline struct filter_value filter_list(const struct sv *items, size_t count)
+{
+    return (struct filter_value){.type = FILTER_LIST, .list = {items, count}};
+}
 
 /* What is judged; borrowed for the call. env may be NULL: every env.NAME is NULL then. */
 struct filter_row {

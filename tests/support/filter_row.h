@@ -23,12 +23,7 @@ static inline bool filter_row_env(void *ctx, struct sv name, struct sv *ret_valu
 
 static inline struct filter_value filter_row_text(const char *text)
 {
-    return (struct filter_value){.type = FILTER_STRING, .text = sv_of(text)};
-}
-
-static inline struct filter_value filter_row_integer(int64_t integer)
-{
-    return (struct filter_value){.type = FILTER_NUMBER, .integer = integer};
+    return filter_string(sv_of(text));
 }
 
 static inline struct filter_row filter_row_sample(void)
@@ -40,15 +35,13 @@ static inline struct filter_row filter_row_sample(void)
     values[FILTER_ATTR_STATUS] = filter_row_text("RUNNING");
     values[FILTER_ATTR_QUEUE] = filter_row_text("quick");
     values[FILTER_ATTR_ARCHIVE_MODE] = filter_row_text("always");
-    values[FILTER_ATTR_NODE_COUNT] = filter_row_integer(2);
-    values[FILTER_ATTR_CORES] = filter_row_integer(8);
-    values[FILTER_ATTR_MEMORY_MB] = filter_row_integer(2048);
-    values[FILTER_ATTR_VISIBLE] = (struct filter_value){.type = FILTER_BOOL, .truth = true};
-    values[FILTER_ATTR_TAGS] = (struct filter_value){.type = FILTER_LIST, .list = {tags, 2}};
-    values[FILTER_ATTR_CREATED] =
-        (struct filter_value){.type = FILTER_TIME, .integer = FILTER_ROW_CREATED_US};
-    values[FILTER_ATTR_STARTED] =
-        (struct filter_value){.type = FILTER_TIME, .integer = FILTER_ROW_CREATED_US + 1};
+    values[FILTER_ATTR_NODE_COUNT] = filter_number(2);
+    values[FILTER_ATTR_CORES] = filter_number(8);
+    values[FILTER_ATTR_MEMORY_MB] = filter_number(2048);
+    values[FILTER_ATTR_VISIBLE] = filter_bool(true);
+    values[FILTER_ATTR_TAGS] = filter_list(tags, ARRAY_LEN(tags));
+    values[FILTER_ATTR_CREATED] = filter_time(FILTER_ROW_CREATED_US);
+    values[FILTER_ATTR_STARTED] = filter_time(FILTER_ROW_CREATED_US + 1);
     return (struct filter_row){.values = values, .env = filter_row_env};
 }
 
