@@ -226,15 +226,16 @@ enum err_code runner_client_forget(struct runner_client *client, const struct uu
 
 /* ---- the client's thread ---- */
 
-static void take_answer(struct runner_client *client, json_t *message)
+/* The message goes to its caller whole: reference counts are not shared between threads. */
+static void take_answer(struct runner_client *client, json_t **take_message)
 {
-    json_int_t id = json_integer_value(json_object_get(message, "re"));
+    json_int_t id = json_integer_value(json_object_get(*take_message, "re"));
     (void)pthread_mutex_lock(&client->lock);
     struct call *call = client->calls;
     while (call && call->id != id)
         call = call->next;
     if (call && !call->answer) { /* else it came too late for its caller */
-        call->answer = json_incref(message);
+        call->answer = TAKE(*take_message);
         (void)pthread_cond_signal(&call->done);
     }
     (void)pthread_mutex_unlock(&client->lock);
@@ -262,7 +263,7 @@ static bool take_messages(struct runner_client *client, struct buf *in, struct e
         if (json_object_get(message, "event"))
             take_event(client, message);
         else
-            take_answer(client, message);
+            take_answer(client, &message);
         json_decref(message);
     }
 }
