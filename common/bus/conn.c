@@ -20,7 +20,7 @@
 #define BACKOFF_FIRST_MS 100
 #define BACKOFF_MOST_MS 5000
 #define CLOSE_WAIT_MS 300
-#define FRAME_MAX 131072
+#define FRAME_MAX 16384 /* the library keeps as much for each channel */
 #define FRAMES_PER_READ 4096
 #define TELL_AGAIN_MS 30000
 

@@ -21,19 +21,20 @@ static bool is_inbox(const struct bus_consumer *consumer, const struct channel *
     return channel == &consumer->inbox;
 }
 
-static bool is_active(const struct channel *channel)
+static bool is_active(enum channel_state state)
 {
-    return channel->state == CHANNEL_OPENING || channel->state == CHANNEL_READY;
+    return state == CHANNEL_OPENING || state == CHANNEL_READY;
 }
 
 static void set_channel_state(struct bus_consumer *consumer, struct channel *channel,
                               enum channel_state state)
 {
-    if (!is_inbox(consumer, channel))
-        consumer->slots_active -= is_active(channel);
+    if (!is_inbox(consumer, channel)) {
+        consumer->slots_active += (unsigned)is_active(state) - (unsigned)is_active(channel->state);
+        consumer->slots_opening +=
+            (unsigned)(state == CHANNEL_OPENING) - (unsigned)(channel->state == CHANNEL_OPENING);
+    }
     channel->state = state;
-    if (!is_inbox(consumer, channel))
-        consumer->slots_active += is_active(channel);
 }
 
 static void count(struct bus_consumer *consumer, uint64_t *counter)
@@ -116,6 +117,8 @@ void consumer_adjust(struct bus_consumer *consumer)
         return;
     for (unsigned i = 0; i < BUS_CHANNELS_MAX && consumer->slots_active < wanted; i++) {
         struct channel *channel = &consumer->slots[i];
+        if (consumer->trouble_told && consumer->slots_opening > 0)
+            return; /* one tries whether the queue can be consumed now, not all of them */
         if (channel->state != CHANNEL_CLOSED)
             continue;
         consumer_open_channel(consumer, channel, consumer->queue);

@@ -52,8 +52,9 @@ struct bus_consumer {
     struct mailbox *mailbox;
     struct channel inbox;
     struct channel slots[BUS_CHANNELS_MAX];
-    unsigned slots_active; /* not CHANNEL_CLOSED and not CHANNEL_CLOSING */
-    unsigned slots_used;   /* those from here on were never opened on this connection */
+    unsigned slots_active;  /* not CHANNEL_CLOSED and not CHANNEL_CLOSING */
+    unsigned slots_opening; /* CHANNEL_OPENING */
+    unsigned slots_used;    /* those from here on were never opened on this connection */
     bool told_up, inbox_ready, inbox_asked, queue_ready, queue_asked;
     bool locked_told, mismatch_told, capped_told, trouble_told;
     int64_t inbox_retry_ms, queue_retry_ms;

@@ -299,100 +299,6 @@ static void a_queue_that_is_deleted_is_declared_and_served_again(void **unused)
     drop(queue);
 }
 
-static void a_queue_is_held_while_its_consumer_lives(void **unused)
-{
-    (void)unused;
-    char inbox[BUS_NAME_SIZE];
-    bool held = true;
-    struct err err = {0};
-    struct receiver *receiver = receiver_new();
-    struct bus_consumer_setup setup = receiver_setup(receiver, NULL);
-    const char *keys[] = {broker_name("worker", inbox)};
-    setup.inbox = (struct bus_inbox){BUS_COMMAND, inbox, keys, 1};
-    assert_ok(bus_queue_held(pub, inbox, soon(), &held, &err));
-    assert_false(held);
-    int64_t start = clock_mono_ms();
-    struct bus_consumer *consumer = open_consumer(&setup, 0);
-    assert_true(receiver_wait(receiver, &receiver->ups, 1));
-    assert_ok(bus_queue_held(pub, inbox, soon(), &held, &err));
-    assert_true(held);
-    assert_true(bus_consumer_last_frame_ms(consumer) >= start);
-    bus_consumer_free(consumer);
-    assert_ok(bus_queue_held(pub, inbox, soon(), &held, &err));
-    assert_false(held);
-    receiver_free(receiver);
-}
-
-static void a_deleted_inbox_is_made_again(void **unused)
-{
-    (void)unused;
-    char inbox[BUS_NAME_SIZE], arguments[BUS_NAME_SIZE + 64];
-    bool held = false;
-    struct receiver *receiver = receiver_new();
-    struct bus_consumer_setup setup = receiver_setup(receiver, NULL);
-    const char *keys[] = {broker_name("worker", inbox)};
-    setup.inbox = (struct bus_inbox){BUS_COMMAND, inbox, keys, 1};
-    struct bus_consumer *consumer = open_consumer(&setup, 0);
-    assert_true(receiver_wait(receiver, &receiver->ups, 1));
-    (void)snprintf(arguments, sizeof(arguments), "delete_queue %s -p sluice", inbox);
-    assert_true(broker_control(arguments));
-    int64_t deadline = soon();
-    while (!held && clock_mono_ms() < deadline) {
-        struct err err = {0};
-        assert_ok(bus_queue_held(pub, inbox, deadline, &held, &err));
-    }
-    assert_true(held);
-    bus_consumer_free(consumer);
-    receiver_free(receiver);
-}
-
-static void send_to(enum bus_exchange exchange, const char *key)
-{
-    struct err err = {0};
-    const struct bus_message message = {
-        .exchange = exchange, .routing_key = key, .body = SV("{}"), .transient = true};
-    assert_ok(bus_publish_wait(pub, &message, soon(), &err));
-}
-
-static void commands_come_by_each_key_of_the_inbox(void **unused)
-{
-    (void)unused;
-    char inbox[BUS_NAME_SIZE], id[BUS_NAME_SIZE], group[BUS_NAME_SIZE];
-    struct receiver *receiver = receiver_new();
-    struct bus_consumer_setup setup = receiver_setup(receiver, NULL);
-    const char *keys[] = {broker_name("id", id), broker_name("queue.q", group), "all"};
-    setup.inbox = (struct bus_inbox){BUS_COMMAND, bus_worker_queue(id, inbox), keys, 3};
-    struct bus_consumer *consumer = open_consumer(&setup, 0);
-    assert_true(receiver_wait(receiver, &receiver->ups, 1));
-    for (unsigned i = 0; i < 3; i++) {
-        send_to(BUS_COMMAND, keys[i]);
-        assert_true(receiver_wait(receiver, &receiver->messages, i + 1));
-        assert_string_equal(receiver->last_key, keys[i]);
-    }
-    bus_consumer_free(consumer);
-    receiver_free(receiver);
-}
-
-static void a_listener_hears_the_events_of_its_pattern(void **unused)
-{
-    (void)unused;
-    char tenant[BUS_NAME_SIZE], pattern[BUS_NAME_SIZE + 8], key[BUS_NAME_SIZE + 32];
-    struct receiver *receiver = receiver_new();
-    struct bus_consumer_setup setup = receiver_setup(receiver, NULL);
-    (void)snprintf(pattern, sizeof(pattern), "%s.#", broker_name("t", tenant));
-    const char *keys[] = {pattern};
-    setup.inbox = (struct bus_inbox){BUS_EVENTS, NULL, keys, 1};
-    struct bus_consumer *consumer = open_consumer(&setup, 0);
-    assert_true(receiver_wait(receiver, &receiver->ups, 1));
-    (void)snprintf(key, sizeof(key), "%s.finished.job", tenant);
-    send_to(BUS_EVENTS, "another.finished.job");
-    send_to(BUS_EVENTS, key);
-    assert_true(receiver_wait(receiver, &receiver->messages, 1));
-    assert_string_equal(receiver->last_key, key);
-    bus_consumer_free(consumer);
-    receiver_free(receiver);
-}
-
 static void a_deferred_message_comes_back_to_its_queue(void **unused)
 {
     (void)unused;
@@ -449,10 +355,6 @@ int main(void)
         TEST(three_hundred_channels_are_settled_by_four_threads),
         TEST(a_lost_connection_takes_the_deliveries_and_comes_back),
         TEST(a_queue_that_is_deleted_is_declared_and_served_again),
-        TEST(a_queue_is_held_while_its_consumer_lives),
-        TEST(a_deleted_inbox_is_made_again),
-        TEST(commands_come_by_each_key_of_the_inbox),
-        TEST(a_listener_hears_the_events_of_its_pattern),
         TEST(a_deferred_message_comes_back_to_its_queue),
         TEST(a_delivery_may_outlive_its_consumer),
     };

@@ -24,7 +24,8 @@ struct tcp_proxy {
     int listen_fd, wake_fd;
     struct sockaddr_in upstream;
     int port;
-    enum tcp_proxy_mode mode;
+    enum tcp_proxy_mode mode_asked; /* locked */
+    enum tcp_proxy_mode mode;       /* the thread's */
     unsigned cuts_asked, cuts_done; /* a change of mode is a turn of the thread, too */
     bool cut, stop;
     struct pair pairs[PAIRS_MAX];
@@ -66,6 +67,7 @@ static void pass_on(struct pair *pair, int from)
 static bool follow_orders(struct tcp_proxy *proxy)
 {
     (void)pthread_mutex_lock(&proxy->lock);
+    proxy->mode = proxy->mode_asked;
     for (size_t i = 0; i < PAIRS_MAX && (proxy->cut || proxy->mode == PROXY_SHUT); i++)
         close_pair(&proxy->pairs[i]);
     proxy->cut = false;
@@ -158,7 +160,7 @@ static void order(struct tcp_proxy *proxy)
 void tcp_proxy_set(struct tcp_proxy *proxy, enum tcp_proxy_mode mode)
 {
     (void)pthread_mutex_lock(&proxy->lock);
-    proxy->mode = mode;
+    proxy->mode_asked = mode;
     order(proxy);
     (void)pthread_mutex_unlock(&proxy->lock);
 }

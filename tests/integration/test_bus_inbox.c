@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+#include "common/bus/consumer.h"
+
+#include "common/base/clock.h"
+#include "tests/support/broker.h"
+#include "tests/support/tcp_proxy.h"
+#include "tests/support/test.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+static struct bus_publisher *pub; /* straight to the broker, for all tests */
+
+static int64_t soon(void)
+{
+    return clock_mono_ms() + WAIT_MS;
+}
+
+static int open_publisher(void **unused)
+{
+    (void)unused;
+    struct err err = {0};
+    struct bus_config cfg = broker_config(0);
+    if (bus_publisher_open(&cfg, &pub, &err))
+        return -1;
+    return bus_publisher_wait_up(pub, soon()) ? 0 : -1;
+}
+
+static int close_publisher(void **unused)
+{
+    (void)unused;
+    bus_publisher_free(TAKE(pub));
+    return 0;
+}
+
+static struct bus_consumer *open_consumer(const struct bus_consumer_setup *setup, int port)
+{
+    struct err err = {0};
+    struct bus_consumer *consumer = NULL;
+    struct bus_config cfg = broker_config(port);
+    assert_ok(bus_consumer_open(&cfg, setup, &consumer, &err));
+    return consumer;
+}
+
+static void a_queue_is_held_while_its_consumer_lives(void **unused)
+{
+    (void)unused;
+    char inbox[BUS_NAME_SIZE];
+    bool held = true;
+    struct err err = {0};
+    struct receiver *receiver = receiver_new();
+    struct bus_consumer_setup setup = receiver_setup(receiver, NULL);
+    const char *keys[] = {broker_name("worker", inbox)};
+    setup.inbox = (struct bus_inbox){BUS_COMMAND, inbox, keys, 1};
+    assert_ok(bus_queue_held(pub, inbox, soon(), &held, &err));
+    assert_false(held);
+    int64_t start = clock_mono_ms();
+    struct bus_consumer *consumer = open_consumer(&setup, 0);
+    assert_true(receiver_wait(receiver, &receiver->ups, 1));
+    assert_ok(bus_queue_held(pub, inbox, soon(), &held, &err));
+    assert_true(held);
+    assert_true(bus_consumer_last_frame_ms(consumer) >= start);
+    bus_consumer_free(consumer);
+    assert_ok(bus_queue_held(pub, inbox, soon(), &held, &err));
+    assert_false(held);
+    receiver_free(receiver);
+}
+
+static void a_second_consumer_waits_until_the_inbox_is_free(void **unused)
+{
+    (void)unused;
+    char inbox[BUS_NAME_SIZE];
+    struct receiver *receivers[2] = {receiver_new(), receiver_new()};
+    struct bus_consumer *consumers[2];
+    const char *keys[] = {broker_name("worker", inbox)};
+    for (int i = 0; i < 2; i++) {
+        struct bus_consumer_setup setup = receiver_setup(receivers[i], NULL);
+        setup.inbox = (struct bus_inbox){BUS_COMMAND, inbox, keys, 1};
+        consumers[i] = open_consumer(&setup, 0);
+        if (i == 0)
+            assert_true(receiver_wait(receivers[0], &receivers[0]->ups, 1));
+    }
+    (void)usleep(300 * 1000); /* it may try, and has to fail */
+    assert_int_equal(bus_consumer_state(consumers[1]), BUS_DOWN);
+    assert_int_equal(bus_consumer_last_frame_ms(consumers[1]), 0);
+    bus_consumer_free(consumers[0]);
+    assert_true(receiver_wait(receivers[1], &receivers[1]->ups, 1));
+    bus_consumer_free(consumers[1]);
+    receiver_free(receivers[0]);
+    receiver_free(receivers[1]);
+}
+
+static void heartbeats_keep_an_idle_connection_and_are_a_sign_of_life(void **unused)
+{
+    (void)unused;
+    char inbox[BUS_NAME_SIZE];
+    struct err err = {0};
+    struct tcp_proxy *proxy = tcp_proxy_open(broker_host(), broker_port());
+    struct bus_config cfg = broker_config(tcp_proxy_port(proxy));
+    cfg.heartbeat_s = 1;
+    struct receiver *receiver = receiver_new();
+    struct bus_consumer_setup setup = receiver_setup(receiver, NULL);
+    const char *keys[] = {broker_name("worker", inbox)};
+    setup.inbox = (struct bus_inbox){BUS_COMMAND, inbox, keys, 1};
+    struct bus_consumer *consumer = NULL;
+    assert_ok(bus_consumer_open(&cfg, &setup, &consumer, &err));
+    assert_true(receiver_wait(receiver, &receiver->ups, 1));
+    int64_t start = clock_mono_ms();
+    while (bus_consumer_last_frame_ms(consumer) < start + 3000 && clock_mono_ms() < start + WAIT_MS)
+        (void)usleep(50 * 1000);
+    assert_true(bus_consumer_last_frame_ms(consumer) >= start + 3000);
+    assert_int_equal(bus_consumer_generation(consumer), 1);
+    tcp_proxy_set(proxy, PROXY_HOLD);
+    int64_t held = clock_mono_ms();
+    assert_true(receiver_wait(receiver, &receiver->downs, 1));
+    assert_true(bus_consumer_last_frame_ms(consumer) <= held);
+    assert_true(clock_mono_ms() - held < 4000);
+    bus_consumer_free(consumer);
+    receiver_free(receiver);
+    tcp_proxy_free(proxy);
+}
+
+static void a_deleted_inbox_is_made_again(void **unused)
+{
+    (void)unused;
+    char inbox[BUS_NAME_SIZE], arguments[BUS_NAME_SIZE + 64];
+    bool held = false;
+    struct receiver *receiver = receiver_new();
+    struct bus_consumer_setup setup = receiver_setup(receiver, NULL);
+    const char *keys[] = {broker_name("worker", inbox)};
+    setup.inbox = (struct bus_inbox){BUS_COMMAND, inbox, keys, 1};
+    struct bus_consumer *consumer = open_consumer(&setup, 0);
+    assert_true(receiver_wait(receiver, &receiver->ups, 1));
+    (void)snprintf(arguments, sizeof(arguments), "delete_queue %s -p sluice", inbox);
+    assert_true(broker_control(arguments));
+    int64_t deadline = soon();
+    while (!held && clock_mono_ms() < deadline) {
+        struct err err = {0};
+        assert_ok(bus_queue_held(pub, inbox, deadline, &held, &err));
+    }
+    assert_true(held);
+    bus_consumer_free(consumer);
+    receiver_free(receiver);
+}
+
+static void send_to(enum bus_exchange exchange, const char *key)
+{
+    struct err err = {0};
+    const struct bus_message message = {
+        .exchange = exchange, .routing_key = key, .body = SV("{}"), .transient = true};
+    assert_ok(bus_publish_wait(pub, &message, soon(), &err));
+}
+
+static void commands_come_by_each_key_of_the_inbox(void **unused)
+{
+    (void)unused;
+    char inbox[BUS_NAME_SIZE], id[BUS_NAME_SIZE], group[BUS_NAME_SIZE];
+    struct receiver *receiver = receiver_new();
+    struct bus_consumer_setup setup = receiver_setup(receiver, NULL);
+    const char *keys[] = {broker_name("id", id), broker_name("queue.q", group), "all"};
+    setup.inbox = (struct bus_inbox){BUS_COMMAND, bus_worker_queue(id, inbox), keys, 3};
+    struct bus_consumer *consumer = open_consumer(&setup, 0);
+    assert_true(receiver_wait(receiver, &receiver->ups, 1));
+    for (unsigned i = 0; i < 3; i++) {
+        send_to(BUS_COMMAND, keys[i]);
+        assert_true(receiver_wait(receiver, &receiver->messages, i + 1));
+        assert_string_equal(receiver->last_key, keys[i]);
+    }
+    bus_consumer_free(consumer);
+    receiver_free(receiver);
+}
+
+static void a_listener_hears_the_events_of_its_pattern(void **unused)
+{
+    (void)unused;
+    char tenant[BUS_NAME_SIZE], pattern[BUS_NAME_SIZE + 8], key[BUS_NAME_SIZE + 32];
+    struct receiver *receiver = receiver_new();
+    struct bus_consumer_setup setup = receiver_setup(receiver, NULL);
+    (void)snprintf(pattern, sizeof(pattern), "%s.#", broker_name("t", tenant));
+    const char *keys[] = {pattern};
+    setup.inbox = (struct bus_inbox){BUS_EVENTS, NULL, keys, 1};
+    struct bus_consumer *consumer = open_consumer(&setup, 0);
+    assert_true(receiver_wait(receiver, &receiver->ups, 1));
+    (void)snprintf(key, sizeof(key), "%s.finished.job", tenant);
+    send_to(BUS_EVENTS, "another.finished.job");
+    send_to(BUS_EVENTS, key);
+    assert_true(receiver_wait(receiver, &receiver->messages, 1));
+    assert_string_equal(receiver->last_key, key);
+    bus_consumer_free(consumer);
+    receiver_free(receiver);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_queue_is_held_while_its_consumer_lives),
+        TEST(a_second_consumer_waits_until_the_inbox_is_free),
+        TEST(heartbeats_keep_an_idle_connection_and_are_a_sign_of_life),
+        TEST(a_deleted_inbox_is_made_again),
+        TEST(commands_come_by_each_key_of_the_inbox),
+        TEST(a_listener_hears_the_events_of_its_pattern),
+    };
+    return cmocka_run_group_tests(tests, open_publisher, close_publisher);
+}
