@@ -110,12 +110,12 @@ def test_the_commands_of_the_command_line_work_together(site, ann):
         done = site.run(*args, client=ann)
         assert done.returncode == status, (args, done)
         return done.stdout
-    job = sluice("-o", "name", "submit", "--", "sh", "-c", "echo hi").strip()
+    job = sluice("submit", "-o", "name", "--", "sh", "-c", "echo hi").strip()
     sluice("wait", job)
     assert sluice("output", job) == "hi\n"
-    assert json.loads(sluice("-o", "json", "job", job))["status"] == "FINISHED"
-    assert job in sluice("-o", "name", "jobs")
-    again = sluice("-o", "name", "resubmit", job).strip()
+    assert json.loads(sluice("job", "-o", "json", job))["status"] == "FINISHED"
+    assert job in sluice("jobs", "-o", "name")
+    again = sluice("resubmit", "-o", "name", job).strip()
     assert again != job
     sluice("wait", again)
     sluice("job", "00000000-0000-7000-8000-000000000000", status=1)

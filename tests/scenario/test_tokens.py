@@ -118,5 +118,8 @@ def test_a_key_rotated_by_kid_counts_without_a_restart(site, web, alg):
 
 
 def test_the_token_command_makes_tokens_that_work(site, web):
-    done = site.run("token", "--help")
-    assert done.returncode == 0 and "--role" in done.stdout + done.stderr
+    done = site.run("token", "--user", "tom", "--role", "user", "--tenant", "acme",
+                    "--kid", site.key.kid, "--key", site.key.path)
+    assert done.returncode == 0, done
+    me = call(site, web, done.stdout.strip()).expect(200).json
+    assert me["user"] == "tom" and me["tenant"] == "acme"
