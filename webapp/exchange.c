@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: MIT */
+#include "webapp/exchange.h"
+
+#include "common/base/clock.h"
+#include "common/base/fault.h"
+#include "common/base/log.h"
+#include "webapp/web.h"
+
+#include <strings.h>
+
+#define SMALL_BODY_BYTES 16384u /* up to this a body is taken before its token is checked */
+#define DISCARD_MAX_BYTES ((uint64_t)8 * 1024 * 1024)
+
+struct exchange *exchange_new(struct server *server, const char *uri)
+{
+    struct exchange *x = calloc(1, sizeof(*x));
+    if (!x)
+        return NULL;
+    x->server = server;
+    x->refs = 1;
+    x->began_ms = clock_mono_ms();
+    x->req.web = server->web;
+    x->req.body = BUF_INIT(server->web->cfg->web_body_max_bytes);
+    x->refusal.code = uri_parse(uri, &x->req.uri, &x->refusal);
+    return x;
+}
+
+void exchange_drop(struct exchange *x)
+{
+    if (atomic_fetch_sub(&x->refs, 1) != 1)
+        return;
+    request_done(&x->req);
+    if (x->late.response)
+        MHD_destroy_response(x->late.response);
+    free(x);
+}
+
+bool exchange_advance(struct exchange *x, enum stage stage)
+{
+    pthread_mutex_lock(&x->server->lock);
+    bool alive = !x->conn->killed;
+    if (alive)
+        x->stage = stage;
+    pthread_mutex_unlock(&x->server->lock);
+    return alive;
+}
+
+/* ---- the head -------------------------------------------------------------------------------- */
+
+static void read_headers(struct exchange *x)
+{
+    static const char *const names[] = {
+#define HEADER(id, name) name,
+#include "webapp/header.def"
+#undef HEADER
+    };
+    for (size_t i = 0; i < HEADER_COUNT; i++) {
+        const char *value = MHD_lookup_connection_value(x->mhd, MHD_HEADER_KIND, names[i]);
+        x->req.header[i] = value ? strdup(value) : NULL;
+    }
+    request_set_id(&x->req, x->req.header[HEADER_REQUEST_ID]);
+    request_set_trace(&x->req, x->req.header[HEADER_TRACEPARENT]);
+}
+
+/* UINT64_MAX: not known beforehand (chunked). */
+static uint64_t body_size(const struct exchange *x)
+{
+    uint64_t size = 0;
+    if (x->req.header[HEADER_TRANSFER_ENCODING])
+        return UINT64_MAX;
+    struct sv text = request_header(&x->req, HEADER_CONTENT_LENGTH);
+    return text.len && sv_u64(text, UINT64_MAX, &size) ? size : 0;
+}
+
+static bool is_json_type(struct sv type)
+{
+    static const char json[] = "application/json";
+    size_t length = sizeof(json) - 1;
+    return type.len >= length && strncasecmp(type.ptr, json, length) == 0 &&
+           (type.len == length || strchr("; \t", type.ptr[length]));
+}
+
+static enum err_code check_body(const struct exchange *x, uint64_t size, struct err *err)
+{
+    const struct request *req = &x->req;
+    uint64_t most = req->web->cfg->web_body_max_bytes;
+    struct sv encoding = request_header(req, HEADER_CONTENT_ENCODING);
+    if (encoding.len > 0 && strcasecmp(encoding.ptr, "identity") != 0)
+        return err_set(err, ERR_MEDIA_TYPE, "Content-Encoding is not supported: send it plain");
+    if (!is_json_type(request_header(req, HEADER_CONTENT_TYPE)))
+        return err_set(err, ERR_MEDIA_TYPE, "the Content-Type of the body is application/json");
+    if (size != UINT64_MAX && size > most)
+        return err_set(err, ERR_TOO_LARGE,
+                       "the body has %llu bytes; the limit is %llu (web.body_max_bytes)",
+                       (unsigned long long)size, (unsigned long long)most);
+    return ERR_OK;
+}
+
+static enum err_code check_head(struct exchange *x, const char *method, struct err *err)
+{
+    struct request *req = &x->req;
+    const union MHD_ConnectionInfo *head =
+        MHD_get_connection_info(x->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+    if (head && head->header_size > req->web->cfg->web_header_max_bytes)
+        return err_set(err, ERR_HEADERS,
+                       "the header has %zu bytes; the limit is %llu (web.header_max_bytes)",
+                       head->header_size, (unsigned long long)req->web->cfg->web_header_max_bytes);
+    if (atomic_load(&x->server->stopping))
+        return err_set(err, ERR_STOPPING, "this process is stopping: ask again");
+    if (err->code)
+        return err->code; /* the URI */
+    route_find(&req->uri, method, &req->match);
+    req->route = req->match.route;
+    if (!req->match.allow[0])
+        return err_set(err, ERR_NOT_FOUND, "there is nothing at this path");
+    if (!req->route)
+        return err_set(err, ERR_METHOD, "this path takes %s", req->match.allow);
+    return ERR_OK;
+}
+
+/* Suspends the connection and gives the request to a handler thread. */
+static enum MHD_Result hand_over(struct exchange *x, bool check_only)
+{
+    struct server *server = x->server;
+    if (pool_waiting(server->pool) >= server->web->cfg->web_queue_max) {
+        pthread_mutex_lock(&server->lock);
+        server->overloaded++;
+        pthread_mutex_unlock(&server->lock);
+        (void)err_set(&x->refusal, ERR_OVERLOADED, "all handler threads are busy: try again soon");
+        return MHD_NO;
+    }
+    x->handed_ms = clock_mono_ms();
+    x->check_only = check_only;
+    if (!exchange_advance(x, check_only ? STAGE_CHECK : STAGE_HANDLE))
+        return MHD_NO;
+    atomic_fetch_add(&x->refs, 1);
+    MHD_suspend_connection(x->mhd);
+    pool_push(server->pool, &x->item);
+    return MHD_YES;
+}
+
+static enum MHD_Result send_reply(struct exchange *x, struct reply *reply)
+{
+    if (!exchange_advance(x, STAGE_SENT) || !reply->response)
+        return MHD_NO;
+    struct MHD_Response *response = reply->response;
+    reply->response = NULL;
+    (void)MHD_add_response_header(response, "X-Request-Id", x->req.id);
+    (void)MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+    (void)MHD_add_response_header(response, "Cache-Control", "no-store");
+    if (x->req.trace[0])
+        (void)MHD_add_response_header(response, "traceparent", x->req.trace);
+    if (atomic_load(&x->server->stopping))
+        (void)MHD_add_response_header(response, "Connection", "close");
+    web_count_request(x->req.web, x->req.route, reply->status, clock_mono_ms() - x->began_ms);
+    enum MHD_Result result = MHD_queue_response(x->mhd, reply->status, response);
+    MHD_destroy_response(response);
+    return result;
+}
+
+static enum MHD_Result refuse(struct exchange *x)
+{
+    reply_error(&x->req, &x->refusal);
+    return send_reply(x, &x->req.reply);
+}
+
+static enum MHD_Result on_head(struct exchange *x, const char *method)
+{
+    struct request *req = &x->req;
+    read_headers(x);
+    x->is_head = strcmp(method, "HEAD") == 0;
+    (void)check_head(x, method, &x->refusal);
+    uint64_t size = body_size(x);
+    if (x->refusal.code == ERR_OK && size > 0 && route_has_body(req->route))
+        (void)check_body(x, size, &x->refusal);
+    x->ignore_body = x->refusal.code != ERR_OK || !route_has_body(req->route);
+    /* Nothing of such a body is wanted: MHD closes the connection behind the answer. */
+    if (x->refusal.code && size > 0 &&
+        (req->header[HEADER_EXPECT] || (size != UINT64_MAX && size > DISCARD_MAX_BYTES)))
+        return refuse(x);
+    if (!exchange_advance(x, STAGE_BODY))
+        return MHD_NO;
+    if (!x->ignore_body && size > SMALL_BODY_BYTES && hand_over(x, true) != MHD_YES)
+        x->ignore_body = true;
+    return MHD_YES;
+}
+
+/* ---- the body -------------------------------------------------------------------------------- */
+
+static enum MHD_Result on_bytes(struct exchange *x, const char *bytes, size_t *size)
+{
+    struct request *req = &x->req;
+    size_t count = *size;
+    *size = 0;
+    if (x->refusal.code)
+        x->ignore_body = true;
+    if (!x->ignore_body && buf_add(&req->body, bytes, count))
+        return MHD_YES;
+    if (!x->ignore_body)
+        (void)err_set(&x->refusal, ERR_TOO_LARGE,
+                      "the body is larger than %llu bytes (web.body_max_bytes)",
+                      (unsigned long long)req->body.limit);
+    x->ignore_body = true;
+    buf_done(&req->body);
+    x->discarded += count;
+    if (x->discarded <= DISCARD_MAX_BYTES)
+        return MHD_YES;
+    (void)err_set(&x->refusal, ERR_TOO_LARGE, "the body is too large");
+    pthread_mutex_lock(&x->server->lock);
+    conn_kill(x->conn, &x->refusal);
+    pthread_mutex_unlock(&x->server->lock);
+    return MHD_NO;
+}
+
+static enum MHD_Result answer_options(struct exchange *x)
+{
+    reply_empty(&x->req, MHD_HTTP_NO_CONTENT);
+    reply_header(&x->req, "Allow", x->req.match.allow);
+    return send_reply(x, &x->req.reply);
+}
+
+static enum MHD_Result on_end(struct exchange *x, const char *method)
+{
+    if (x->refusal.code == ERR_METHOD && strcmp(method, "OPTIONS") == 0)
+        return answer_options(x);
+    if (x->refusal.code)
+        return refuse(x);
+    if (x->req.route->id == ROUTE_livez) { /* answered however busy the handler threads are */
+        enum err_code rc = x->req.route->handler(&x->req, &x->refusal);
+        return rc ? refuse(x) : send_reply(x, &x->req.reply);
+    }
+    if (hand_over(x, false) == MHD_YES)
+        return MHD_YES;
+    return x->refusal.code ? refuse(x) : MHD_NO;
+}
+
+enum MHD_Result exchange_step(struct exchange *x, const char *method, const char *bytes,
+                              size_t *size)
+{
+    pthread_mutex_lock(&x->server->lock);
+    enum stage stage = x->stage;
+    bool killed = x->conn->killed;
+    pthread_mutex_unlock(&x->server->lock);
+    if (killed)
+        return MHD_NO;
+    if (stage == STAGE_HEAD)
+        return on_head(x, method);
+    if (stage == STAGE_ANSWERED)
+        return send_reply(x, &x->req.reply);
+    if (stage == STAGE_LATE)
+        return send_reply(x, &x->late);
+    if (stage != STAGE_BODY)
+        return MHD_YES;
+    return *size > 0 ? on_bytes(x, bytes, size) : on_end(x, method);
+}
+
+/* ---- on a handler thread --------------------------------------------------------------------- */
+
+static void resume_as(struct exchange *x, enum stage from, enum stage to)
+{
+    pthread_mutex_lock(&x->server->lock);
+    bool ours = x->stage == from; /* else the clock was first */
+    if (ours)
+        x->stage = to;
+    pthread_mutex_unlock(&x->server->lock);
+    if (ours)
+        MHD_resume_connection(x->mhd);
+}
+
+static enum err_code handle(struct request *req, struct err *err)
+{
+    if (!req->is_checked) {
+        enum err_code rc = request_check(req, err);
+        if (rc)
+            return rc;
+    }
+    return req->then ? req->then(req, err) : req->route->handler(req, err);
+}
+
+void exchange_run(struct pool_item *item)
+{
+    struct exchange *x = (struct exchange *)item;
+    struct err err = {0};
+    log_set_request(x->req.id);
+    if (x->check_only) {
+        x->refusal.code = request_check(&x->req, &x->refusal);
+        resume_as(x, STAGE_CHECK, STAGE_BODY);
+    } else {
+        enum err_code rc = handle(&x->req, &err);
+        if (rc == REQUEST_PARKED) {
+            log_set_request(NULL);
+            return;
+        }
+        if (rc)
+            reply_error(&x->req, &err);
+        resume_as(x, STAGE_HANDLE, STAGE_ANSWERED);
+    }
+    log_set_request(NULL);
+    exchange_drop(x);
+}

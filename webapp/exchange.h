@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WEBAPP_EXCHANGE_H
+#define WEBAPP_EXCHANGE_H
+
+/* exchange: a request on its connection, as the server sees it; the server's files only.
+ * Threads: what the lock guards is said below; the rest is the MHD thread's.
+ * Memory: an exchange is held by MHD (until the request is completed) and by whoever handles it. */
+
+#include "webapp/pool.h"
+#include "webapp/server.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum stage {
+    STAGE_HEAD,     /* its head arrives */
+    STAGE_BODY,     /* its body arrives */
+    STAGE_CHECK,    /* suspended: a handler thread checks the token before the body is taken */
+    STAGE_HANDLE,   /* suspended: in the queue or handled */
+    STAGE_PARKED,   /* suspended: answered later, without a deadline */
+    STAGE_ANSWERED, /* resumed: req.reply is to be sent */
+    STAGE_LATE,     /* resumed: the clock gave up on its handler, `late` is to be sent */
+    STAGE_SENT,
+};
+
+struct exchange {
+    struct pool_item item; /* first: the pool's link */
+    struct request req;
+    struct server *server;
+    struct MHD_Connection *mhd;
+    struct conn *conn;
+    atomic_uint refs;
+    enum stage stage; /* lock */
+    bool is_head;     /* HEAD, or GET */
+    bool check_only;  /* the handler thread shall only check */
+    bool ignore_body;
+    struct err refusal; /* found before a handler was asked */
+    uint64_t discarded; /* bytes of a body that is not wanted */
+    int64_t began_ms;
+    int64_t handed_ms; /* lock: when a handler was asked */
+    struct reply late;
+};
+
+struct conn {
+    struct conn *next, *prev; /* lock */
+    struct exchange *x;       /* lock: the request under way, or NULL */
+    int fd;
+    bool killed;      /* lock: the clock closed it; nothing more may be sent */
+    bool had_request; /* lock */
+    int64_t since_ms; /* lock: opened, or last request completed */
+};
+
+struct server {
+    struct web *web;
+    struct MHD_Daemon *daemon;
+    struct pool *pool;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;  /* stop was asked, or an exchange has ended */
+    struct conn *conns;      /* lock */
+    unsigned conn_count;     /* lock */
+    unsigned exchange_count; /* lock */
+    bool stop_clock;         /* lock */
+    uint64_t timed_out;      /* lock */
+    uint64_t overloaded;     /* lock */
+    atomic_bool stopping;
+    pthread_t clock;
+    bool has_clock;
+    int64_t deadline_ms;
+};
+
+/* exchange.c: what becomes of one request */
+struct exchange *exchange_new(struct server *server, const char *uri);
+void exchange_drop(struct exchange *x);
+enum MHD_Result exchange_step(struct exchange *x, const char *method, const char *bytes,
+                              size_t *size);
+void exchange_run(struct pool_item *item); /* on a handler thread */
+/* false: the clock closed the connection. */
+MUST_USE bool exchange_advance(struct exchange *x, enum stage stage);
+
+/* server_clock.c */
+MUST_USE enum err_code server_clock_start(struct server *server, struct err *err);
+void server_clock_stop(struct server *server);
+/* Sends an answer past MHD and closes; the lock is held. */
+void conn_kill(struct conn *conn, const struct err *err);
+
+#endif

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+#include "webapp/jobs.h"
+
+#include "common/base/clock.h"
+#include "common/base/fault.h"
+#include "common/base/log.h"
+#include "common/store/app_store.h"
+#include "webapp/handlers.h"
+#include "webapp/job_view.h"
+
+#include "common/base/openssl.h"
+
+void submission_done(struct submission *submission)
+{
+    job_request_free(submission->request);
+    routing_put(submission->routing);
+    free(submission->text);
+    free(submission->tags);
+}
+
+enum err_code submission_allowed(const struct request *req, struct err *err)
+{
+    if (bus_publisher_state(req->web->pub) == BUS_BLOCKED)
+        return err_set(err, ERR_BROKER_BLOCKED,
+                       "the broker is short of memory or disk and takes no messages: try later");
+    return ERR_OK;
+}
+
+static enum err_code merge_app(const struct request *req, const struct job_request *request,
+                               struct job_request **ret_merged, struct err *err)
+{
+    struct app app = {0};
+    const char *version = request->app_version ? request->app_version : "";
+    enum err_code rc =
+        app_store_get(req->web->store, req->who.tenant, request->app_id, version, &app, err);
+    if (rc == ERR_NOT_FOUND) {
+        err_clear(err);
+        return err_set_at(err, ERR_NOT_FOUND, "/appId", "there is no application %s version %s",
+                          request->app_id, version);
+    }
+    if (rc)
+        return rc;
+    if (!app.enabled)
+        rc = err_set_at(err, ERR_STATE, "/appId",
+                        "application %s version %s is disabled: an administrator may enable it",
+                        request->app_id, version);
+    else
+        rc = job_request_merge(request, sv_of(app.definition), ret_merged, err);
+    app_done(&app);
+    return rc;
+}
+
+enum err_code submission_complete(const struct request *req, struct job_request **take_request,
+                                  struct job_request **ret_complete, struct err *err)
+{
+    const struct config *cfg = req->web->cfg;
+    AUTO(job_request_free) struct job_request *request = TAKE(*take_request);
+    AUTO(job_request_free) struct job_request *complete = NULL;
+    enum err_code rc = ERR_OK;
+    if (request->app_id)
+        rc = merge_app(req, request, &complete, err);
+    else
+        complete = TAKE(request);
+    if (rc == ERR_OK)
+        rc = job_request_complete(complete, cfg->limits_default_minutes * 60u,
+                                  cfg->limits_max_minutes * 60u, err);
+    if (rc == ERR_OK)
+        *ret_complete = TAKE(complete);
+    return rc;
+}
+
+/* The header wins over the member. */
+static enum err_code find_key(const struct request *req, const struct job_request *request,
+                              struct submission *submission, struct err *err)
+{
+    struct sv key = request_header(req, HEADER_IDEMPOTENCY_KEY);
+    const char *where = "Idempotency-Key";
+    if (!key.ptr) {
+        key = sv_of(request->idempotency_key);
+        where = "/idempotencyKey";
+    }
+    if (!key.ptr)
+        return ERR_OK;
+    if (key.len == 0 || !sv_is_utf8(key) || !sv_copy(key, submission->key, sizeof(submission->key)))
+        return err_set_at(err, ERR_INVALID, where, "an idempotency key has 1 to %zu bytes of UTF-8",
+                          sizeof(submission->key) - 1);
+    return ERR_OK;
+}
+
+static enum err_code hash_request(const struct job_request *request, uint8_t *ret_hash,
+                                  struct err *err)
+{
+    TEXT_AUTO char *text = job_request_text(request);
+    if (!text || EVP_Digest(text, strlen(text), ret_hash, NULL, EVP_sha256(), NULL) != 1)
+        return err_set(err, ERR_NOMEM, "out of memory");
+    return ERR_OK;
+}
+
+static enum err_code choose_queue(const struct request *req, bool named_limit,
+                                  struct submission *submission, struct err *err)
+{
+    struct routing_row row;
+    struct job_request *request = submission->request;
+    enum err_code rc = router_get(req->web->router, req->who.tenant, &submission->routing, err);
+    if (rc)
+        return rc;
+    routing_row_init(&row, request, req->who.tenant, req->who.user, clock_wall_us());
+    const struct routing_queue *queue = routing_choose(submission->routing, &row.row);
+    if (!queue)
+        return err_set(err, ERR_STATE, "no filter takes this job, and the queue %s is disabled",
+                       QUEUE_DEFAULT);
+    submission->queue = &queue->queue;
+    uint32_t most = queue->queue.max_seconds;
+    if (most == 0 || request->max_seconds <= most)
+        return ERR_OK;
+    if (named_limit)
+        return err_set_at(err, ERR_INVALID, "/maxMinutes",
+                          "the job asks for %u s; its queue %s allows %u s", request->max_seconds,
+                          queue->queue.name, most);
+    request->max_seconds = most;
+    if (json_object_set_new(request->root, "maxSeconds", json_integer(most)))
+        return err_set(err, ERR_NOMEM, "out of memory");
+    return ERR_OK;
+}
+
+enum err_code submission_prepare(const struct request *req, struct job_request **take_request,
+                                 struct submission *ret, struct err *err)
+{
+    AUTO(job_request_free) struct job_request *request = TAKE(*take_request);
+    bool named_limit = request->has_max_seconds;
+    enum err_code rc = find_key(req, request, ret, err);
+    if (rc == ERR_OK)
+        rc = hash_request(request, ret->hash, err);
+    if (rc == ERR_OK)
+        rc = submission_complete(req, &request, &ret->request, err);
+    if (rc == ERR_OK)
+        rc = choose_queue(req, named_limit, ret, err);
+    if (rc)
+        return rc;
+    ret->text = job_request_text(ret->request);
+    ret->tags = job_request_tags(ret->request);
+    return ret->text && ret->tags ? ERR_OK : err_set(err, ERR_NOMEM, "out of memory");
+}
+
+void submission_to_job(const struct request *req, const struct submission *submission,
+                       struct job_new *ret_job)
+{
+    const struct job_request *request = submission->request;
+    *ret_job = (struct job_new){
+        .id = uuid_v7(),
+        .tenant = req->who.tenant,
+        .owner = req->who.user,
+        .name = request->name,
+        .app_id = request->app_id,
+        .app_version = request->app_version,
+        .system_id = request->system_id,
+        .queue = submission->queue->name,
+        .node_count = request->node_count,
+        .cores_per_node = request->cores_per_node,
+        .memory_mb = request->memory_mb,
+        .max_seconds = request->max_seconds,
+        .request = sv_of(submission->text),
+        .tags = submission->tags,
+        .idempotency_key = submission->key[0] ? submission->key : NULL,
+    };
+    memcpy(ret_job->body_hash, submission->hash, sizeof(ret_job->body_hash));
+}
+
+void submission_publish(const struct request *req, const struct submission *submission,
+                        const struct job_submitted *done)
+{
+    if (done->replayed)
+        return;
+    const struct outbox_message message = {
+        .outbox_id = done->outbox_id,
+        .job = done->id,
+        .epoch = 1,
+        .tenant = req->who.tenant,
+        .queue = submission->queue->name,
+        .queue_type = submission->queue->queue_type,
+        .traceparent = req->trace,
+    };
+    outbox_send(req->web->outbox, &message);
+}
+
+static void reply_location(struct request *req, const struct uuid *id)
+{
+    char text[UUID_TEXT_SIZE];
+    char location[64];
+    (void)snprintf(location, sizeof(location), "/v1/jobs/%s", uuid_text(id, text));
+    reply_header(req, "Location", location);
+}
+
+enum err_code reply_job(struct request *req, unsigned status, const struct uuid *id,
+                        struct err *err)
+{
+    AUTO(job_free) struct job *job = NULL;
+    enum err_code rc = job_store_get(req->web->store, req->who.tenant, id, &job, err);
+    if (rc)
+        return rc;
+    reply_json(req, status, job_view(job, true));
+    reply_location(req, id);
+    return ERR_OK;
+}
+
+/* The job is accepted: whatever happens now, the answer says so. */
+static void reply_submitted(struct request *req, const struct job_new *job,
+                            const struct job_submitted *done)
+{
+    struct err err = {0};
+    unsigned status = done->replayed ? MHD_HTTP_OK : MHD_HTTP_CREATED;
+    if (reply_job(req, status, &done->id, &err) == ERR_OK)
+        return;
+    log_err("job.submit.not_read_back", &err);
+    reply_json(req, status,
+               json_pack("{s:o,s:s,s:s,s:s}", "id", view_uuid(&done->id), "name", job->name,
+                         "status", job_state_text(JOB_PENDING), "queue", job->queue));
+    reply_location(req, &done->id);
+}
+
+enum err_code job_submit(struct request *req, struct err *err)
+{
+    SUBMISSION_AUTO struct submission submission = {0};
+    AUTO(job_request_free) struct job_request *request = NULL;
+    struct job_new job;
+    struct job_submitted done = {0};
+    uint64_t wait_s = 0;
+    int64_t began_us = clock_mono_us();
+    enum err_code rc = request_number(req, "wait", 0, UINT32_MAX, &wait_s, err);
+    if (rc == ERR_OK)
+        rc = job_request_parse(buf_sv(&req->body), &request, err);
+    if (rc == ERR_OK)
+        rc = submission_allowed(req, err);
+    if (rc == ERR_OK)
+        rc = submission_prepare(req, &request, &submission, err);
+    if (rc)
+        return rc;
+    submission_to_job(req, &submission, &job);
+    rc = job_store_submit(req->web->store, &job, &done, err);
+    if (rc)
+        return rc;
+    FAULT("web.row_committed");
+    web_count_submit_us(clock_mono_us() - began_us);
+    submission_publish(req, &submission, &done);
+    FAULT("web.published");
+    if (wait_s > req->web->cfg->web_wait_max_s)
+        wait_s = req->web->cfg->web_wait_max_s;
+    if (wait_s > 0)
+        return job_wait(req, &done.id, (unsigned)wait_s, err);
+    reply_submitted(req, &job, &done);
+    return ERR_OK;
+}

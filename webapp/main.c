@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+/* sluice-web: the REST service. */
+#include "webapp/web.h"
+
+#include "common/base/clock.h"
+#include "common/base/fs.h"
+#include "common/base/log.h"
+#include "common/service/daemon.h"
+#include "webapp/job_wait.h"
+
+#include <unistd.h>
+
+#define SERVICE "sluice-web"
+#define ACQUIRE_MS 2000 /* longest wait for a database connection before 503 */
+#define STOP_GRACE_MS 10000
+
+/* ---- the parts ------------------------------------------------------------------------------- */
+
+static enum err_code open_store(struct web *web, struct err *err)
+{
+    const struct config *cfg = web->cfg;
+    const struct store_config store = {
+        .host = cfg->db_host,
+        .user = cfg->db_user,
+        .password = cfg->db_password,
+        .name = cfg->db_name,
+        .tls_ca = cfg->db_tls_ca,
+        .port = (uint16_t)cfg->db_port,
+        .pool_size = cfg->db_pool_size,
+        .connect_timeout_ms = cfg->db_connect_timeout_ms,
+        .query_timeout_ms = cfg->db_query_timeout_ms,
+        .acquire_timeout_ms = ACQUIRE_MS,
+    };
+    return store_open(&store, &web->store, err);
+}
+
+/* "<tenant>.ended.<job>" */
+static void on_event(void *arg, struct sv routing_key, struct sv body)
+{
+    struct web *web = arg;
+    struct uuid id;
+    (void)body;
+    const char *dot = routing_key.len ? memrchr(routing_key.ptr, '.', routing_key.len) : NULL;
+    if (!dot)
+        return;
+    struct sv text = {dot + 1, routing_key.len - (size_t)(dot + 1 - routing_key.ptr)};
+    if (!uuid_parse(text, &id))
+        return;
+    waiters_wake(web->waiters, &id);
+}
+
+static enum err_code open_bus(struct web *web, struct err *err)
+{
+    static const char *const keys[] = {"*.ended.*"};
+    const struct config *cfg = web->cfg;
+    const struct bus_config bus = {
+        .host = cfg->amqp_host,
+        .user = cfg->amqp_user,
+        .password = cfg->amqp_password,
+        .vhost = cfg->amqp_vhost,
+        .name = SERVICE,
+        .port = (int)cfg->amqp_port,
+        .heartbeat_s = (int)cfg->amqp_heartbeat_s,
+        .connect_timeout_ms = (int)cfg->amqp_connect_timeout_ms,
+        .confirm_timeout_ms = (int)cfg->amqp_confirm_timeout_ms,
+        .in_flight_max = cfg->amqp_in_flight_max,
+        .delivery_limit = cfg->amqp_delivery_limit,
+    };
+    const struct bus_consumer_setup events = {
+        .inbox = {.exchange = BUS_EVENTS, .keys = keys, .key_count = ARRAY_LEN(keys)},
+        .arg = web,
+        .on_message = on_event,
+    };
+    enum err_code rc = bus_publisher_open(&bus, &web->pub, err);
+    if (rc == ERR_OK)
+        rc = bus_consumer_open(&bus, &events, &web->events, err);
+    return rc;
+}
+
+static enum err_code open_auth(struct web *web, struct err *err)
+{
+    const struct auth_config cfg = auth_config_of(web->cfg);
+    return auth_open(&cfg, &web->auth, err);
+}
+
+static enum err_code open_outbox(struct web *web, struct err *err)
+{
+    const struct outbox_config cfg = {
+        .store = web->store,
+        .pub = web->pub,
+        .age_ms = web->cfg->web_outbox_age_ms,
+        .fault_confirmed = "web.confirmed",
+    };
+    return outbox_open(&cfg, &web->outbox, err);
+}
+
+static enum err_code web_open(struct web *web, struct err *err)
+{
+    cursor_key_init(web->cfg, &web->cursor_key);
+    enum err_code rc = fs_open_dir(web->cfg->archive_root, true, &web->archive_fd, err);
+    if (rc == ERR_OK)
+        rc = open_auth(web, err);
+    if (rc == ERR_OK)
+        rc = open_store(web, err);
+    if (rc == ERR_OK)
+        rc = waiters_open(web, &web->waiters, err);
+    if (rc == ERR_OK)
+        rc = router_open(web->store, &web->router, err);
+    if (rc == ERR_OK)
+        rc = open_bus(web, err);
+    if (rc == ERR_OK)
+        rc = open_outbox(web, err);
+    if (rc == ERR_OK)
+        rc = server_open(web, &web->server, err);
+    if (rc == ERR_OK)
+        web_metrics_start(web);
+    return rc;
+}
+
+/* First nothing new comes in, then what is under way ends, then the parts go. */
+static void web_close(struct web *web)
+{
+    waiters_stop(web->waiters);
+    if (web->server)
+        server_stop(web->server, STOP_GRACE_MS);
+    server_free(web->server);
+    outbox_stop(web->outbox);
+    bus_consumer_free(web->events);
+    bus_publisher_free(web->pub);
+    outbox_close(web->outbox);
+    router_free(web->router);
+    waiters_free(web->waiters);
+    store_free(web->store);
+    auth_close(web->auth);
+    fd_close(&web->archive_fd);
+}
+
+/* ---- the process ----------------------------------------------------------------------------- */
+
+struct process {
+    struct web web;
+    int argc;
+    char **argv;
+};
+
+static void set_log_level(const struct config *cfg)
+{
+    enum log_level level;
+    if (log_level_parse(sv_of(cfg->log_level), &level))
+        log_set_level(level);
+}
+
+/* The log level; keys are looked at again. Other settings need a restart. */
+static void on_reload(void *arg)
+{
+    struct process *process = arg;
+    struct err err = {0};
+    AUTO(config_free) struct config *fresh = NULL;
+    struct config_args args = {.argc = process->argc, .argv = process->argv};
+    if (config_load(&args, &fresh, &err) != ERR_OK) {
+        log_err("config.reload.refused", &err);
+        return;
+    }
+    set_log_level(fresh);
+    if (process->web.auth)
+        auth_rescan(process->web.auth);
+    log_event(LOG_INFO, "config.reloaded");
+}
+
+static enum err_code serve(struct process *process, struct err *err)
+{
+    struct web *web = &process->web;
+    enum err_code rc = web_open(web, err);
+    if (rc)
+        return rc;
+    log_event(LOG_INFO, "web.listening", LOG_S("address", web->cfg->web_listen),
+              LOG_U("port", server_port(web->server)));
+    struct err waited = {0};
+    if (store_wait_ready(web->store, daemon_stop_flag(), &waited) == ERR_OK) {
+        log_event(LOG_INFO, "web.ready");
+        daemon_notify("READY=1");
+    }
+    daemon_wait_stop();
+    return ERR_OK;
+}
+
+static int run(struct process *process, struct err *err)
+{
+    const struct daemon_calls calls = {.reload = on_reload, .arg = process};
+    enum err_code rc = daemon_start(&calls, err);
+    if (rc == ERR_OK)
+        rc = serve(process, err);
+    if (rc)
+        log_err("web.failed", err);
+    web_close(&process->web);
+    if (rc == ERR_OK)
+        log_event(LOG_INFO, "web.stopped");
+    store_thread_end();
+    return rc ? 1 : 0;
+}
+
+int main(int argc, char **argv)
+{
+    struct config_flag flags[] = {
+        {.name = "help", .letter = 'h', .doc = "say this"},
+        {.name = "version", .doc = "say the version"},
+        {.name = NULL},
+    };
+    struct config_args args = {.argc = argc, .argv = argv, .flags = flags};
+    struct process process = {.web.archive_fd = -1, .argc = argc, .argv = argv};
+    struct err err = {0};
+    log_open(SERVICE, STDOUT_FILENO, LOG_INFO);
+    enum err_code rc = config_load(&args, &process.web.cfg, &err);
+    if (flags[0].count > 0) {
+        printf("usage: " SERVICE " [flags]\n\n");
+        config_usage(stdout, flags);
+        return 0;
+    }
+    if (flags[1].count > 0) {
+        printf(SERVICE " %s\n", SLUICE_VERSION);
+        return 0;
+    }
+    if (rc || args.rest < argc) {
+        (void)fprintf(stderr, SERVICE ": %s%s\n", rc ? err.text : "unexpected argument ",
+                      rc ? "" : argv[args.rest]);
+        config_free(process.web.cfg);
+        return 2;
+    }
+    set_log_level(process.web.cfg);
+    int status = run(&process, &err);
+    config_free(process.web.cfg);
+    return status;
+}

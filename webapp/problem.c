@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+#include "webapp/problem.h"
+
+#include "common/base/buf.h"
+
+#define TEXT_LIMIT ((size_t)64 * 1024)
+
+json_t *problem_text(const char *text, size_t length)
+{
+    json_t *value = json_stringn(text, length);
+    if (value)
+        return value;
+    BUF_AUTO struct buf clean = BUF_INIT(TEXT_LIMIT);
+    if (!buf_add_json_string(&clean, (struct sv){text, length}))
+        return json_string("");
+    value = json_loadb(clean.ptr, clean.len, JSON_DECODE_ANY, NULL);
+    return value ? value : json_string("");
+}
+
+static json_t *errors_of(const struct err *err)
+{
+    json_t *list = json_array();
+    if (!err->pointer[0])
+        return list;
+    json_t *one = json_object();
+    json_object_set_new(one, "pointer", problem_text(err->pointer, strlen(err->pointer)));
+    json_object_set_new(one, "reason", problem_text(err->text, strlen(err->text)));
+    json_array_append_new(list, one);
+    return list;
+}
+
+json_t *problem_of(const struct err *err, const char *instance, size_t instance_length,
+                   const char *request_id)
+{
+    char code[24];
+    char type[40];
+    (void)snprintf(code, sizeof(code), "SLUICE-%d", err_number(err->code));
+    (void)snprintf(type, sizeof(type), "/errors/%s", code);
+    json_t *root = json_object();
+    json_object_set_new(root, "type", json_string(type));
+    json_object_set_new(root, "title", json_string(err_title(err->code)));
+    json_object_set_new(root, "status", json_integer(err_http(err->code)));
+    json_object_set_new(root, "detail", problem_text(err->text, strlen(err->text)));
+    if (instance)
+        json_object_set_new(root, "instance", problem_text(instance, instance_length));
+    json_object_set_new(root, "code", json_string(code));
+    json_object_set_new(root, "errors", errors_of(err));
+    if (request_id)
+        json_object_set_new(root, "requestId", json_string(request_id));
+    return root;
+}

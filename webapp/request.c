@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+#include "webapp/request.h"
+
+#include "common/base/log.h"
+#include "common/base/uuid.h"
+#include "common/model/job_request.h"
+#include "webapp/web.h"
+
+#include <ctype.h>
+
+#define DETAIL_SIZE 256
+
+struct sv request_header(const struct request *req, enum header_id id)
+{
+    return sv_of(req->header[id]);
+}
+
+void request_set_id(struct request *req, const char *sent)
+{
+    size_t length = sent ? strlen(sent) : 0;
+    bool good = length > 0 && length < sizeof(req->id);
+    for (size_t i = 0; good && i < length; i++)
+        good = isalnum((unsigned char)sent[i]) || strchr("._-", sent[i]);
+    if (good) {
+        memcpy(req->id, sent, length + 1);
+        return;
+    }
+    struct uuid fresh = uuid_v7();
+    (void)uuid_text(&fresh, req->id);
+}
+
+/* W3C trace context, version 00: 00-<32 hex>-<16 hex>-<2 hex>, lower case. */
+void request_set_trace(struct request *req, const char *sent)
+{
+    static const char form[] = "00-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx-xxxxxxxxxxxxxxxx-xx";
+    _Static_assert(sizeof(form) == REQUEST_TRACE_SIZE, "the form of a traceparent");
+    if (!sent || strlen(sent) != sizeof(form) - 1)
+        return;
+    for (size_t i = 0; form[i]; i++) {
+        bool hex = (sent[i] >= '0' && sent[i] <= '9') || (sent[i] >= 'a' && sent[i] <= 'f');
+        if (form[i] == 'x' ? !hex : sent[i] != form[i])
+            return;
+    }
+    memcpy(req->trace, sent, sizeof(form));
+}
+
+void request_done(struct request *req)
+{
+    for (size_t i = 0; i < HEADER_COUNT; i++)
+        free(req->header[i]);
+    uri_done(&req->uri);
+    buf_done(&req->body);
+    if (req->reply.response)
+        MHD_destroy_response(req->reply.response);
+}
+
+static enum err_code check_query(const struct request *req, struct err *err)
+{
+    for (size_t i = 0; i < req->uri.query_count; i++) {
+        struct sv name = req->uri.query[i].name;
+        if (route_takes(req->route, name))
+            continue;
+        char pointer[ERR_POINTER_MAX];
+        (void)snprintf(pointer, sizeof(pointer), "?%.*s", (int)(name.len < 64 ? name.len : 64),
+                       name.ptr);
+        return err_set_at(err, ERR_UNKNOWN_MEMBER, pointer, "unknown query parameter; known: %s",
+                          req->route->query[0] ? req->route->query : "none");
+    }
+    return ERR_OK;
+}
+
+static enum err_code forbidden(const struct request *req, enum role needed, const char *what,
+                               struct err *err)
+{
+    log_event(LOG_INFO, "http.forbidden", LOG_S("tenant", req->who.tenant),
+              LOG_S("user", req->who.user), LOG_S("route", req->route->name),
+              LOG_S("needed", role_name(needed)));
+    return err_set(err, ERR_FORBIDDEN, "%s needs the role %s", what, role_name(needed));
+}
+
+enum err_code request_check(struct request *req, struct err *err)
+{
+    req->is_checked = true;
+    if (!req->route->is_public) {
+        char detail[DETAIL_SIZE];
+        enum err_code rc = auth_check(req->web->auth, request_header(req, HEADER_AUTHORIZATION),
+                                      &req->who, detail, sizeof(detail), err);
+        if (rc) {
+            log_event(LOG_INFO, "http.unauthenticated", LOG_S("route", req->route->name),
+                      LOG_S("detail", detail));
+            return rc;
+        }
+        if (!auth_has_role(&req->who, req->route->least))
+            return forbidden(req, req->route->least, req->route->name, err);
+    }
+    return check_query(req, err);
+}
+
+enum err_code request_check_owner(const struct request *req, const char *owner, struct err *err)
+{
+    if (strcmp(owner, req->who.user) == 0 || auth_has_role(&req->who, req->route->others))
+        return ERR_OK;
+    return forbidden(req, req->route->others, "acting on the job of somebody else", err);
+}
+
+enum err_code request_json(const struct request *req, json_t **ret_root, struct err *err)
+{
+    JSON_AUTO json_t *root = NULL;
+    enum err_code rc = job_json_read(buf_sv(&req->body), &root, err);
+    if (rc)
+        return rc;
+    if (!json_is_object(root))
+        return err_set(err, ERR_INVALID, "the body is not a JSON object");
+    *ret_root = TAKE(root);
+    return ERR_OK;
+}
+
+enum err_code request_number(const struct request *req, const char *name, uint64_t least,
+                             uint64_t most, uint64_t *value, struct err *err)
+{
+    struct sv text;
+    uint64_t number = 0;
+    char pointer[ERR_POINTER_MAX];
+    if (!uri_query(&req->uri, name, &text))
+        return ERR_OK;
+    (void)snprintf(pointer, sizeof(pointer), "?%s", name);
+    if (!sv_u64(text, UINT64_MAX, &number) || number < least || number > most)
+        return err_set_at(err, ERR_INVALID, pointer, "%s is a whole number from %llu to %llu", name,
+                          (unsigned long long)least, (unsigned long long)most);
+    *value = number;
+    return ERR_OK;
+}
+
+enum err_code request_flag(const struct request *req, const char *name, bool *ret_flag,
+                           struct err *err)
+{
+    struct sv text;
+    char pointer[ERR_POINTER_MAX];
+    *ret_flag = false;
+    if (!uri_query(&req->uri, name, &text) || sv_is(text, "false"))
+        return ERR_OK;
+    (void)snprintf(pointer, sizeof(pointer), "?%s", name);
+    if (text.len > 0 && !sv_is(text, "true"))
+        return err_set_at(err, ERR_INVALID, pointer, "%s is true or false", name);
+    *ret_flag = true;
+    return ERR_OK;
+}

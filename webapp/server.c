@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: MIT */
+#include "webapp/server.h"
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "webapp/exchange.h"
+#include "webapp/web.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <stddef.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define SILENCE_S 60u          /* MHD closes a connection on which nothing moves for so long */
+#define POOL_EXTRA_BYTES 16384 /* beside the header: what MHD needs for a request and its answer   \
+                                */
+#define LISTEN_BACKLOG 1024u
+
+static struct exchange *exchange_of(struct request *req)
+{
+    return (struct exchange *)((char *)req - offsetof(struct exchange, req));
+}
+
+/* ---- callbacks of MHD, all on its thread ------------------------------------------------------
+ */
+
+static struct conn *conn_of(struct MHD_Connection *mhd)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    return info ? info->socket_context : NULL;
+}
+
+static void conn_open(struct server *server, struct MHD_Connection *mhd, void **context)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
+    struct conn *conn = calloc(1, sizeof(*conn));
+    *context = conn; /* without one, its requests are refused */
+    if (!conn)
+        return;
+    conn->fd = info ? info->connect_fd : -1;
+    conn->since_ms = clock_mono_ms();
+    pthread_mutex_lock(&server->lock);
+    conn->next = server->conns;
+    if (conn->next)
+        conn->next->prev = conn;
+    server->conns = conn;
+    server->conn_count++;
+    pthread_mutex_unlock(&server->lock);
+}
+
+static void conn_close(struct server *server, struct conn *conn)
+{
+    if (!conn)
+        return;
+    pthread_mutex_lock(&server->lock);
+    if (conn->prev)
+        conn->prev->next = conn->next;
+    else
+        server->conns = conn->next;
+    if (conn->next)
+        conn->next->prev = conn->prev;
+    server->conn_count--;
+    pthread_mutex_unlock(&server->lock);
+    free(conn);
+}
+
+static void on_connection(void *cls, struct MHD_Connection *mhd, void **context,
+                          enum MHD_ConnectionNotificationCode code)
+{
+    struct server *server = cls;
+    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        conn_open(server, mhd, context);
+        return;
+    }
+    conn_close(server, *context);
+    *context = NULL;
+}
+
+/* The request line was read: the exchange begins. */
+static void *on_uri(void *cls, const char *uri, struct MHD_Connection *mhd)
+{
+    struct server *server = cls;
+    struct conn *conn = conn_of(mhd);
+    struct exchange *x = conn ? exchange_new(server, uri) : NULL;
+    if (!x)
+        return NULL;
+    x->mhd = mhd;
+    x->conn = conn;
+    pthread_mutex_lock(&server->lock);
+    conn->x = x;
+    conn->had_request = true;
+    server->exchange_count++;
+    pthread_mutex_unlock(&server->lock);
+    return x;
+}
+
+/* Paths and queries are decoded by uri.c; MHD leaves them alone. */
+static size_t leave_escapes(void *cls, struct MHD_Connection *mhd, char *text)
+{
+    (void)cls;
+    (void)mhd;
+    return strlen(text);
+}
+
+static enum MHD_Result on_request(void *cls, struct MHD_Connection *mhd, const char *url,
+                                  const char *method, const char *version, const char *bytes,
+                                  size_t *size, void **context)
+{
+    (void)cls;
+    (void)mhd;
+    (void)url;
+    (void)version;
+    return *context ? exchange_step(*context, method, bytes, size) : MHD_NO;
+}
+
+static void on_completed(void *cls, struct MHD_Connection *mhd, void **context,
+                         enum MHD_RequestTerminationCode code)
+{
+    struct server *server = cls;
+    struct exchange *x = *context;
+    (void)mhd;
+    *context = NULL;
+    if (!x)
+        return;
+    if (code == MHD_REQUEST_TERMINATED_COMPLETED_OK)
+        web_request_sent(&x->req);
+    pthread_mutex_lock(&server->lock);
+    x->conn->x = NULL;
+    x->conn->since_ms = clock_mono_ms();
+    server->exchange_count--;
+    pthread_cond_broadcast(&server->changed);
+    pthread_mutex_unlock(&server->lock);
+    exchange_drop(x);
+}
+
+static void on_log(void *cls, const char *format, va_list args) PRINTF_LIKE(2, 0);
+static void on_log(void *cls, const char *format, va_list args)
+{
+    char text[512];
+    (void)cls;
+    (void)vsnprintf(text, sizeof(text), format, args);
+    text[strcspn(text, "\n")] = 0;
+    log_event(LOG_DEBUG, "http.library", LOG_S("detail", text));
+}
+
+/* ---- starting and stopping ------------------------------------------------------------------- */
+
+static enum err_code resolve(const struct config *cfg, struct addrinfo **ret_address,
+                             struct err *err)
+{
+    char port[8];
+    struct addrinfo hints = {
+        .ai_family = AF_UNSPEC,
+        .ai_socktype = SOCK_STREAM,
+        .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE,
+    };
+    (void)snprintf(port, sizeof(port), "%u", cfg->web_port);
+    int rc = getaddrinfo(cfg->web_listen, port, &hints, ret_address);
+    if (rc)
+        return err_set(err, ERR_CONFIG, "web.listen = %s is not an IP address: %s", cfg->web_listen,
+                       gai_strerror(rc));
+    return ERR_OK;
+}
+
+/* Ours, not MHD's, so that its faults can be told. */
+static enum err_code listen_on(const struct config *cfg, int *ret_fd, struct err *err)
+{
+    struct addrinfo *address = NULL;
+    enum err_code rc = resolve(cfg, &address, err);
+    if (rc)
+        return rc;
+    FD_AUTO int fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int one = 1;
+    bool good = fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) == 0 &&
+                bind(fd, address->ai_addr, address->ai_addrlen) == 0 &&
+                listen(fd, LISTEN_BACKLOG) == 0;
+    int why = errno;
+    freeaddrinfo(address);
+    if (!good)
+        return err_set_errno(err, ERR_IO, why, "cannot listen on %s port %u", cfg->web_listen,
+                             cfg->web_port);
+    *ret_fd = fd;
+    fd = -1;
+    return ERR_OK;
+}
+
+static enum err_code start_daemon(struct server *server, struct err *err)
+{
+    const struct config *cfg = server->web->cfg;
+    FD_AUTO int fd = -1;
+    enum err_code rc = listen_on(cfg, &fd, err);
+    if (rc)
+        return rc;
+    /* The header limit is checked by us, with a problem document as the answer; MHD's own limit
+     * lies above it. */
+    size_t memory = (size_t)cfg->web_header_max_bytes * 2 + POOL_EXTRA_BYTES;
+    struct MHD_OptionItem options[] = {
+        {MHD_OPTION_LISTEN_SOCKET, fd, NULL},
+        {MHD_OPTION_CONNECTION_LIMIT, (intptr_t)cfg->web_connections_max, NULL},
+        {MHD_OPTION_PER_IP_CONNECTION_LIMIT, (intptr_t)cfg->web_connections_per_address, NULL},
+        {MHD_OPTION_CONNECTION_MEMORY_LIMIT, (intptr_t)memory, NULL},
+        {MHD_OPTION_CONNECTION_TIMEOUT, (intptr_t)SILENCE_S, NULL},
+        {MHD_OPTION_STRICT_FOR_CLIENT, 1, NULL},
+        {MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)on_connection, server},
+        {MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)on_completed, server},
+        {MHD_OPTION_URI_LOG_CALLBACK, (intptr_t)on_uri, server},
+        {MHD_OPTION_UNESCAPE_CALLBACK, (intptr_t)leave_escapes, server},
+        {MHD_OPTION_END, 0, NULL},
+    };
+    server->daemon = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME |
+                                          MHD_USE_ITC | MHD_USE_ERROR_LOG,
+                                      0, NULL, NULL, on_request, server, MHD_OPTION_EXTERNAL_LOGGER,
+                                      on_log, NULL, MHD_OPTION_ARRAY, options, MHD_OPTION_END);
+    if (!server->daemon)
+        return err_set(err, ERR_IO, "the HTTP server does not start");
+    fd = -1;
+    return ERR_OK;
+}
+
+enum err_code server_open(struct web *web, struct server **ret_server, struct err *err)
+{
+    struct server *server = calloc(1, sizeof(*server));
+    if (!server)
+        return err_set(err, ERR_NOMEM, "out of memory");
+    server->web = web;
+    server->deadline_ms = web->cfg->web_deadline_ms;
+    pthread_mutex_init(&server->lock, NULL);
+    clock_cond_init(&server->changed);
+    enum err_code rc = pool_open(web->cfg->web_threads, exchange_run, &server->pool, err);
+    if (rc == ERR_OK)
+        rc = server_clock_start(server, err);
+    if (rc == ERR_OK)
+        rc = start_daemon(server, err);
+    if (rc) {
+        server_free(server);
+        return rc;
+    }
+    *ret_server = server;
+    return ERR_OK;
+}
+
+uint16_t server_port(const struct server *server)
+{
+    const union MHD_DaemonInfo *info =
+        MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_LISTEN_FD);
+    struct sockaddr_storage address = {0};
+    socklen_t size = sizeof(address);
+    if (!info || getsockname(info->listen_fd, (struct sockaddr *)&address, &size) != 0)
+        return 0;
+    return address.ss_family == AF_INET6 ? ntohs(((struct sockaddr_in6 *)&address)->sin6_port)
+                                         : ntohs(((struct sockaddr_in *)&address)->sin_port);
+}
+
+void server_stop(struct server *server, int64_t grace_ms)
+{
+    int64_t deadline_ms = clock_mono_ms() + grace_ms;
+    atomic_store(&server->stopping, true);
+    int fd = MHD_quiesce_daemon(server->daemon);
+    if (fd >= 0)
+        (void)close(fd);
+    pthread_mutex_lock(&server->lock);
+    while (server->exchange_count > 0 &&
+           clock_cond_wait_until(&server->changed, &server->lock, deadline_ms))
+        continue;
+    unsigned left = server->exchange_count;
+    /* Those that are still suspended are resumed: MHD cannot stop with them. */
+    for (struct conn *conn = server->conns; conn; conn = conn->next) {
+        conn->killed = true;
+        if (conn->x && (conn->x->stage == STAGE_HANDLE || conn->x->stage == STAGE_PARKED)) {
+            conn->x->stage = STAGE_LATE;
+            MHD_resume_connection(conn->x->mhd);
+        }
+    }
+    pthread_mutex_unlock(&server->lock);
+    if (left > 0)
+        log_event(LOG_WARN, "http.stop.cut_short", LOG_U("requests", left));
+}
+
+void server_free(struct server *server)
+{
+    if (!server)
+        return;
+    server_clock_stop(server);
+    pool_free(server->pool);
+    if (server->daemon)
+        MHD_stop_daemon(server->daemon);
+    pthread_cond_destroy(&server->changed);
+    pthread_mutex_destroy(&server->lock);
+    free(server);
+}
+
+/* ---- for handlers ---------------------------------------------------------------------------- */
+
+bool server_park(struct request *req)
+{
+    struct exchange *x = exchange_of(req);
+    pthread_mutex_lock(&x->server->lock);
+    bool ours = x->stage == STAGE_HANDLE;
+    if (ours)
+        x->stage = STAGE_PARKED;
+    pthread_mutex_unlock(&x->server->lock);
+    return ours;
+}
+
+void server_resume(struct request *req, route_fn *then)
+{
+    struct exchange *x = exchange_of(req);
+    pthread_mutex_lock(&x->server->lock);
+    if (x->stage == STAGE_PARKED)
+        x->stage = STAGE_HANDLE;
+    x->handed_ms = clock_mono_ms();
+    pthread_mutex_unlock(&x->server->lock);
+    req->then = then;
+    pool_push(x->server->pool, &x->item);
+}
+
+struct MHD_Connection *server_connection(struct request *req)
+{
+    return exchange_of(req)->mhd;
+}
+
+void server_counters(struct server *server, struct server_counters *ret_counters)
+{
+    pthread_mutex_lock(&server->lock);
+    *ret_counters = (struct server_counters){
+        .connections = server->conn_count,
+        .timed_out = server->timed_out,
+        .overloaded = server->overloaded,
+    };
+    pthread_mutex_unlock(&server->lock);
+    ret_counters->waiting = pool_waiting(server->pool);
+    ret_counters->busy = pool_busy(server->pool);
+}

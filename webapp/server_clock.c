@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+#include "webapp/exchange.h"
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "webapp/problem.h"
+
+#include <sys/socket.h>
+
+#define TICK_MS 100
+#define IDLE_MS 60000 /* a kept-alive connection may be silent so long */
+
+void conn_kill(struct conn *conn, const struct err *err)
+{
+    char answer[2048];
+    json_t *root = problem_of(err, NULL, 0, conn->x ? conn->x->req.id : NULL);
+    char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
+    int length = snprintf(answer, sizeof(answer),
+                          "HTTP/1.1 %d %s\r\nContent-Type: " PROBLEM_TYPE "\r\n"
+                          "Content-Length: %zu\r\nConnection: close\r\n\r\n%s",
+                          err_http(err->code), err_title(err->code), text ? strlen(text) : 0,
+                          text ? text : "");
+    conn->killed = true;
+    if (length > 0 && (size_t)length < sizeof(answer))
+        (void)send(conn->fd, answer, (size_t)length, MSG_DONTWAIT | MSG_NOSIGNAL);
+    (void)shutdown(conn->fd, SHUT_RDWR);
+    free(text);
+    json_decref(root);
+}
+
+/* A connection without a request, or with one that is still arriving. */
+static void check_arrival(struct server *server, struct conn *conn, int64_t now_ms)
+{
+    const struct exchange *x = conn->x;
+    if (!x && conn->had_request) {
+        if (now_ms - conn->since_ms <= IDLE_MS + server->deadline_ms)
+            return;
+        conn->killed = true; /* nobody waits for an answer */
+        (void)shutdown(conn->fd, SHUT_RDWR);
+        return;
+    }
+    if (now_ms - (x ? x->began_ms : conn->since_ms) <= server->deadline_ms)
+        return;
+    struct err err = {0};
+    (void)err_set(&err, ERR_REQUEST_TIMEOUT,
+                  "the request did not arrive within %lld ms (web.deadline_ms)",
+                  (long long)server->deadline_ms);
+    server->timed_out++;
+    conn_kill(conn, &err);
+}
+
+/* The handler takes too long: answer in its stead. Its own answer is dropped when it comes. */
+static bool give_up(struct server *server, struct exchange *x, int64_t now_ms)
+{
+    if (now_ms - x->handed_ms <= server->deadline_ms)
+        return false;
+    struct err err = {0};
+    (void)err_set(&err, ERR_TIMEOUT, "there was no answer within %lld ms (web.deadline_ms)",
+                  (long long)server->deadline_ms);
+    struct request fake = {.uri = x->req.uri}; /* the handler owns the real one */
+    memcpy(fake.id, x->req.id, sizeof(fake.id));
+    reply_error(&fake, &err);
+    x->late = fake.reply;
+    x->stage = STAGE_LATE;
+    server->timed_out++;
+    return true;
+}
+
+static void check_conn(struct server *server, struct conn *conn, int64_t now_ms)
+{
+    if (conn->killed)
+        return;
+    enum stage stage = conn->x ? conn->x->stage : STAGE_HEAD;
+    if (stage <= STAGE_CHECK)
+        check_arrival(server, conn, now_ms);
+    else if (stage == STAGE_HANDLE && give_up(server, conn->x, now_ms))
+        MHD_resume_connection(conn->x->mhd);
+}
+
+static void *clock_main(void *arg)
+{
+    struct server *server = arg;
+    pthread_mutex_lock(&server->lock);
+    while (!server->stop_clock) {
+        int64_t now_ms = clock_mono_ms();
+        for (struct conn *conn = server->conns; conn; conn = conn->next)
+            check_conn(server, conn, now_ms);
+        (void)clock_cond_wait_until(&server->changed, &server->lock, now_ms + TICK_MS);
+    }
+    pthread_mutex_unlock(&server->lock);
+    return NULL;
+}
+
+enum err_code server_clock_start(struct server *server, struct err *err)
+{
+    int rc = pthread_create(&server->clock, NULL, clock_main, server);
+    if (rc)
+        return err_set_errno(err, ERR_NOMEM, rc, "cannot start the clock thread");
+    server->has_clock = true;
+    return ERR_OK;
+}
+
+void server_clock_stop(struct server *server)
+{
+    if (!server->has_clock)
+        return;
+    pthread_mutex_lock(&server->lock);
+    server->stop_clock = true;
+    pthread_cond_broadcast(&server->changed);
+    pthread_mutex_unlock(&server->lock);
+    (void)pthread_join(server->clock, NULL);
+    server->has_clock = false;
+}
