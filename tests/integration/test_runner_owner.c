@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Who owns a run: kills, leases, fences, workers that come back, runners that die. */
+/* Who owns a run: kills, fences, leases, and the socket that all of it goes through. */
 
 #include "tests/support/runner_fixture.h"
 
@@ -16,28 +16,6 @@
 
 #define STUBBORN "trap '' TERM HUP INT; "
 #define FAR_MS 60000
-
-static struct runner_job only_job(struct site *site)
-{
-    struct err err = {0};
-    struct runner_job *jobs = NULL;
-    size_t count = 0;
-    assert_ok(runner_client_list(site->client, &jobs, &count, &err));
-    assert_int_equal(count, 1);
-    struct runner_job job = jobs[0];
-    free(jobs);
-    return job;
-}
-
-static size_t job_count(struct site *site)
-{
-    struct err err = {0};
-    struct runner_job *jobs = NULL;
-    size_t count = 0;
-    assert_ok(runner_client_list(site->client, &jobs, &count, &err));
-    free(jobs);
-    return count;
-}
 
 /* ---- ending ---- */
 
@@ -113,7 +91,7 @@ static void a_fork_bomb_is_ended(void **state)
     assert_ok(runner_client_kill(site->client, &job.job, 1, 0, "", &err));
     struct runner_record record = site_end(site, &job.job);
     assert_int_equal(record.leftovers, 0);
-    assert_int_equal(job_count(site), 1);
+    assert_int_equal(site_job_count(site), 1);
 }
 
 static void a_stopped_job_hears_its_term(void **state)
@@ -185,7 +163,7 @@ static void adopting_changes_the_fence_and_keeps_the_process(void **state)
     assert_true(adopted.exited);
     assert_int_equal(adopted.record.fence, 5);
     assert_ok(runner_client_forget(site->client, &job.job, 5, &err));
-    assert_int_equal(job_count(site), 0);
+    assert_int_equal(site_job_count(site), 0);
 }
 
 static void two_starts_of_one_job_give_one_process(void **state)
@@ -270,7 +248,7 @@ static void the_end_of_the_grant_ends_the_jobs_and_the_runner(void **state)
     assert_int_equal(record.signal, SIGKILL);
     assert_int_equal(record.reason, RUNNER_LEASE_EXPIRED);
     assert_false(site_alive(rude.pid));
-    assert_int_equal(job_count(site), 2); /* a worker is connected: it stays */
+    assert_int_equal(site_job_count(site), 2); /* a worker is connected: it stays */
     site_leave(site);
     site_wait_gone(site->runner);
     site_connect(site); /* another one, which knows the ends */
@@ -303,202 +281,8 @@ static void a_ping_prolongs_the_grant(void **state)
         (void)usleep(100000);
     }
     assert_true(site_alive(job.pid));
-    assert_false(only_job(site).exited);
+    assert_false(site_only_job(site).exited);
 }
-
-/* ---- workers and runners that die ---- */
-
-static void a_worker_that_comes_back_finds_its_jobs(void **state)
-{
-    struct site *site = *state;
-    pid_t runner = site->runner;
-    struct runner_job running = site_shell(site, "exec sleep 1000");
-    struct runner_record ended = site_shell_end(site, "exit 4");
-    site_leave(site);
-    site_connect(site);
-    assert_int_equal(site->runner, runner);
-    assert_int_equal(job_count(site), 2);
-    struct err err = {0};
-    assert_ok(runner_client_forget(site->client, &ended.job, 1, &err));
-    struct runner_job found = only_job(site);
-    assert_int_equal(found.pid, running.pid);
-    assert_false(found.exited);
-    assert_ok(runner_client_kill(site->client, &found.job, 1, 0, "", &err));
-    assert_int_equal(site_end(site, &found.job).reason, RUNNER_KILLED);
-}
-
-static void a_newer_worker_takes_the_place_of_the_older(void **state)
-{
-    struct site *site = *state;
-    struct runner_client *older = site->client;
-    struct err err = {0};
-    pid_t runner = site->runner;
-    site_connect(site);
-    site_wait_lost(site);
-    assert_int_equal(site->runner, runner);
-    assert_code(runner_client_ping(older, clock_mono_ms(), 0, &err), ERR_IO);
-    runner_client_free(older);
-    assert_int_equal(job_count(site), 0);
-}
-
-static void kill_runner(struct site *site)
-{
-    assert_int_equal(kill(site->runner, SIGKILL), 0);
-    site_wait_lost(site);
-    site_leave(site);
-    site_wait_gone(site->runner);
-}
-
-static void an_end_survives_the_death_of_the_runner(void **state)
-{
-    struct site *site = *state;
-    struct runner_record record = site_shell_end(site, "exit 6");
-    kill_runner(site);
-    site_connect(site);
-    struct runner_job job = only_job(site);
-    assert_true(job.exited);
-    assert_memory_equal(&job.record, &record, sizeof(record));
-}
-
-static void the_jobs_of_a_dead_runner_die_and_are_told_as_lost(void **state)
-{
-    struct site *site = *state;
-    struct runner_job job =
-        site_shell(site, "(setsid sh -c 'echo $$ > daemon; exec sleep 1000' & ); exec sleep 1000");
-    pid_t daemon = site_wait_pid(site, &job, "daemon");
-    struct err err = {0};
-    assert_ok(runner_client_adopt(site->client, &job.job, 1, 2, &job, &err));
-    kill_runner(site);
-    site_wait_gone(job.pid);
-    site_connect(site);
-    site_wait_gone(daemon);
-    job = only_job(site);
-    assert_true(job.exited);
-    assert_int_equal(job.fence, 2);
-    assert_int_equal(job.record.reason, RUNNER_RUNNER_LOST);
-    assert_true(runner_reason_is_infrastructure(job.record.reason));
-    assert_int_equal(job.record.leftovers, 0);
-}
-
-static void a_runner_that_is_told_to_stop_ends_its_jobs(void **state)
-{
-    struct site *site = *state;
-    struct runner_job job = site_shell(site, "exec sleep 1000");
-    assert_int_equal(kill(site->runner, SIGTERM), 0);
-    assert_int_equal(site_end(site, &job.job).reason, RUNNER_RUNNER_STOPPED);
-    site_wait_lost(site);
-    site_wait_gone(site->runner);
-}
-
-static bool count_record(void *arg, const struct runner_record *record)
-{
-    (void)record;
-    ++*(size_t *)arg;
-    return true;
-}
-
-static void a_forgotten_end_is_off_the_disk(void **state)
-{
-    struct site *site = *state;
-    struct err err = {0};
-    size_t count = 0;
-    struct runner_record record = site_shell_end(site, "exit 0");
-    assert_ok(runner_records_scan(site->work_dir, count_record, &count, &err));
-    assert_int_equal(count, 1);
-    assert_ok(runner_client_forget(site->client, &record.job, 1, &err));
-    count = 0;
-    assert_ok(runner_records_scan(site->work_dir, count_record, &count, &err));
-    assert_int_equal(count, 0);
-}
-
-static void a_broken_record_hinders_nobody(void **state)
-{
-    struct site *site = *state;
-    struct err err = {0};
-    FD_AUTO int dir = -1;
-    kill_runner(site);
-    assert_ok(fs_make_dirs(site->work_dir, "jobs/junk.1", 0700, &dir, &err));
-    assert_ok(fs_write_sync(dir, RUNNER_RECORD_FILE, SV("{"), 0600, &err));
-    assert_ok(fs_make_dirs(site->work_dir, "jobs/other", 0700, NULL, &err));
-    site_connect(site);
-    assert_int_equal(job_count(site), 0);
-}
-
-/* ---- failure points ---- */
-
-#ifdef SLUICE_FAULTS
-
-static void restart_with_fault(struct site *site, const char *fault)
-{
-    kill_runner(site);
-    (void)setenv("SLUICE_FAULT", fault, 1); /* NOLINT(concurrency-mt-unsafe): no client lives */
-    site_connect(site);
-    (void)unsetenv("SLUICE_FAULT"); /* NOLINT(concurrency-mt-unsafe) */
-    site_grant(site, FAR_MS, 0);
-}
-
-/* The runner dies at the point; afterwards the job is not there, or shown with this reason. */
-static void check_death_at(struct site *site, const char *fault, bool known,
-                           enum runner_reason reason)
-{
-    struct err err = {0};
-    const char *argv[] = {"sh", "-c", "echo $$ >> starts; exit 2", NULL};
-    struct runner_start start = site_start(site, argv);
-    struct runner_job job;
-    bool existing = false;
-    restart_with_fault(site, fault);
-    (void)!runner_client_start(site->client, &start, &job, &existing, &err);
-    site_wait_lost(site);
-    site_leave(site);
-    site_wait_gone(site->runner);
-    site_connect(site);
-    assert_int_equal(job_count(site), known ? 1 : 0);
-    if (!known)
-        return;
-    job = only_job(site);
-    assert_true(job.exited);
-    assert_int_equal(job.record.reason, reason);
-    assert_int_equal(job.record.exit_code, reason == RUNNER_NONE ? 2 : -1);
-    err_clear(&err);
-    assert_ok(runner_client_forget(site->client, &job.job, 1, &err));
-}
-
-static void a_death_anywhere_leaves_no_run_and_no_result_untold(void **state)
-{
-    check_death_at(*state, "runner.asked=kill", false, RUNNER_NONE);
-    check_death_at(*state, "runner.started=kill", true, RUNNER_RUNNER_LOST);
-    check_death_at(*state, "runner.child_ended=kill", true, RUNNER_RUNNER_LOST);
-    check_death_at(*state, "runner.record_written=kill", true, RUNNER_NONE);
-}
-
-static void a_fork_that_fails_is_a_start_failure(void **state)
-{
-    struct site *site = *state;
-    struct err err = {0};
-    const char *argv[] = {"true", NULL};
-    struct runner_start start = site_start(site, argv);
-    struct runner_job job;
-    bool existing = false;
-    restart_with_fault(site, "runner.fork=fail");
-    assert_ok(runner_client_start(site->client, &start, &job, &existing, &err));
-    assert_true(job.exited);
-    assert_string_equal(job.record.start_error, "EAGAIN");
-    assert_string_equal(job.record.start_step, "fork");
-}
-
-static void a_full_output_disk_cuts_the_output_only(void **state)
-{
-    struct site *site = *state;
-    restart_with_fault(site, "runner.output.write=fail");
-    struct runner_record record = site_shell_end(site, "echo lost; exit 3");
-    assert_int_equal(record.exit_code, 3);
-    assert_true(runner_record_output_failed(&record));
-    assert_string_equal(record.out.error, "ENOSPC");
-    assert_int_equal(record.out.total_bytes, 5);
-    assert_int_equal(record.out.kept_bytes, 0);
-}
-
-#endif
 
 /* ---- the socket ---- */
 
@@ -523,7 +307,7 @@ static void nonsense_on_the_socket_hurts_nobody(void **state)
         assert_int_equal(shutdown(fd, SHUT_WR), 0);
         assert_int_equal(recv(fd, &byte, 1, 0), 0);
     }
-    assert_int_equal(only_job(site).pid, job.pid);
+    assert_int_equal(site_only_job(site).pid, job.pid);
 }
 
 static void the_socket_is_for_its_owner_only(void **state)
@@ -584,18 +368,6 @@ int main(void)
         SITE_TEST(the_end_of_the_grant_ends_the_jobs_and_the_runner),
         SITE_TEST(a_worker_that_vanished_is_outlived_until_the_grant_ends),
         SITE_TEST(a_ping_prolongs_the_grant),
-        SITE_TEST(a_worker_that_comes_back_finds_its_jobs),
-        SITE_TEST(a_newer_worker_takes_the_place_of_the_older),
-        SITE_TEST(an_end_survives_the_death_of_the_runner),
-        SITE_TEST(the_jobs_of_a_dead_runner_die_and_are_told_as_lost),
-        SITE_TEST(a_runner_that_is_told_to_stop_ends_its_jobs),
-        SITE_TEST(a_forgotten_end_is_off_the_disk),
-        SITE_TEST(a_broken_record_hinders_nobody),
-#ifdef SLUICE_FAULTS
-        SITE_TEST(a_death_anywhere_leaves_no_run_and_no_result_untold),
-        SITE_TEST(a_fork_that_fails_is_a_start_failure),
-        SITE_TEST(a_full_output_disk_cuts_the_output_only),
-#endif
         SITE_TEST(nonsense_on_the_socket_hurts_nobody),
         SITE_TEST(the_socket_is_for_its_owner_only),
         SITE_TEST(a_request_that_is_too_large_is_refused_here),

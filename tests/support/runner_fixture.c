@@ -78,6 +78,19 @@ int site_set_up(void **state)
     return 0;
 }
 
+/* What the runner's sanitizers had to say is in its log. */
+static bool log_is_clean(struct site *site)
+{
+    struct err err = {0};
+    BUF_AUTO struct buf log = BUF_INIT((size_t)4 * 1024 * 1024);
+    if (fs_read(site->work_dir, "runner.log", &log, &err) != ERR_OK)
+        return true;
+    if (!strstr(buf_text(&log), "Sanitizer") && !strstr(buf_text(&log), "runtime error"))
+        return true;
+    print_error("%s\n", buf_text(&log));
+    return false;
+}
+
 int site_tear_down(void **state)
 {
     struct site *site = *state;
@@ -95,11 +108,12 @@ int site_tear_down(void **state)
     }
     (void)kill(site->runner, SIGTERM);
     site_wait_gone(site->runner);
+    bool clean = log_is_clean(site);
     fd_close(&site->work_dir);
     fd_close(&site->archive_dir);
     FD_AUTO int tmp = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     err_clear(&err);
-    return fs_remove_tree(tmp, site->root + sizeof("/tmp"), &err) != ERR_OK;
+    return fs_remove_tree(tmp, site->root + sizeof("/tmp"), &err) != ERR_OK || !clean;
 }
 
 struct runner_start site_start(struct site *site, const char *const *argv)
@@ -230,4 +244,34 @@ void site_read_output(struct site *site, const struct runner_record *record, con
     char path[128];
     (void)snprintf(path, sizeof(path), "tenant/%s/1/%s", uuid_text(&record->job, text), name);
     assert_ok(fs_read(site->archive_dir, path, ret_bytes, &err));
+}
+
+struct runner_job site_only_job(struct site *site)
+{
+    struct err err = {0};
+    struct runner_job *jobs = NULL;
+    size_t count = 0;
+    assert_ok(runner_client_list(site->client, &jobs, &count, &err));
+    assert_int_equal(count, 1);
+    struct runner_job job = jobs[0];
+    free(jobs);
+    return job;
+}
+
+size_t site_job_count(struct site *site)
+{
+    struct err err = {0};
+    struct runner_job *jobs = NULL;
+    size_t count = 0;
+    assert_ok(runner_client_list(site->client, &jobs, &count, &err));
+    free(jobs);
+    return count;
+}
+
+void site_kill_runner(struct site *site)
+{
+    assert_int_equal(kill(site->runner, SIGKILL), 0);
+    site_wait_lost(site);
+    site_leave(site);
+    site_wait_gone(site->runner);
 }

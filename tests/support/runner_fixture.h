@@ -44,6 +44,9 @@ struct runner_job site_shell(struct site *site, const char *script);
 struct runner_record site_end(struct site *site, const struct uuid *job); /* waits for it */
 /* Runs the script to its end. */
 struct runner_record site_shell_end(struct site *site, const char *script);
+struct runner_job site_only_job(struct site *site); /* the only one that the runner holds */
+size_t site_job_count(struct site *site);
+void site_kill_runner(struct site *site); /* and the client with it */
 void site_wait_lost(struct site *site);
 void site_wait_gone(pid_t pid); /* no process has this number (a zombie counts as gone) */
 bool site_alive(pid_t pid);

@@ -99,7 +99,7 @@ enum err_code runner_client_ask(struct runner_client *client, json_t *message, j
         rc =
             err_set(err, ERR_TIMEOUT, "no answer from the runner within %d ms", client->timeout_ms);
     if (rc == ERR_OK && ret_answer)
-        *ret_answer = json_incref(call.answer);
+        *ret_answer = TAKE(call.answer);
     json_decref(call.answer);
     return rc;
 }
@@ -226,19 +226,21 @@ enum err_code runner_client_forget(struct runner_client *client, const struct uu
 
 /* ---- the client's thread ---- */
 
-/* The message goes to its caller whole: reference counts are not shared between threads. */
+/* Hands the message to the caller that waits for it: from then on this thread leaves it alone. */
 static void take_answer(struct runner_client *client, json_t **take_message)
 {
-    json_int_t id = json_integer_value(json_object_get(*take_message, "re"));
+    json_t *message = TAKE(*take_message);
+    json_int_t id = json_integer_value(json_object_get(message, "re"));
     (void)pthread_mutex_lock(&client->lock);
     struct call *call = client->calls;
     while (call && call->id != id)
         call = call->next;
     if (call && !call->answer) { /* else it came too late for its caller */
-        call->answer = TAKE(*take_message);
+        call->answer = TAKE(message);
         (void)pthread_cond_signal(&call->done);
     }
     (void)pthread_mutex_unlock(&client->lock);
+    json_decref(message);
 }
 
 static void take_event(struct runner_client *client, const json_t *message)
