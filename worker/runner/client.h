@@ -29,7 +29,8 @@ struct runner_callbacks {
     void *arg;
     /* A run ended; its record is on the disk. Called once for each run that start, list or adopt
      * showed as running to this client (a doubled call for one run is possible only after a
-     * reconnect). An on_exit may come before the start that it belongs to has returned. */
+     * reconnect). An on_exit may come before the start that it belongs to (or open) has
+     * returned. */
     void (*on_exit)(void *arg, const struct runner_record *record);
     /* The connection ended otherwise than by close: the runner died (its job processes are then
      * killed by the kernel, and the next runner sweeps what they left and shows those runs as

@@ -126,6 +126,27 @@ static enum err_code arm(struct runner_client *client, struct err *err)
     return lost ? err_set(err, ERR_IO, "the runner ended the connection") : ERR_OK;
 }
 
+/* One try. ERR_IO: it ended while we connected, or has just been started: try again. */
+static enum err_code try_open(const struct runner_client_config *cfg,
+                              const struct runner_callbacks *callbacks, int work_dir,
+                              struct runner_client **ret_client, struct err *err)
+{
+    AUTO(runner_client_free) struct runner_client *client = NULL;
+    int fd = connect_at(work_dir);
+    if (fd < 0) {
+        enum err_code rc = spawn_runner(cfg, err);
+        return rc ? rc
+                  : err_set(err, ERR_IO, "a runner has the lock of %s but does not listen",
+                            cfg->work_dir);
+    }
+    enum err_code rc = greet(cfg, callbacks, &fd, &client, err);
+    if (rc == ERR_OK && client)
+        rc = arm(client, err);
+    if (rc == ERR_OK)
+        *ret_client = TAKE(client);
+    return rc;
+}
+
 enum err_code runner_client_open(const struct runner_client_config *cfg,
                                  const struct runner_callbacks *callbacks,
                                  struct runner_client **ret_client, struct err *err)
@@ -138,25 +159,9 @@ enum err_code runner_client_open(const struct runner_client_config *cfg,
         return rc;
     for (;;) {
         struct err why = {0};
-        AUTO(runner_client_free) struct runner_client *client = NULL;
-        int fd = connect_at(work_dir);
-        if (fd >= 0) {
-            rc = greet(cfg, callbacks, &fd, &client, &why);
-            if (rc == ERR_OK)
-                rc = arm(client, &why);
-        } else { /* none lives, or it is about to end */
-            rc = spawn_runner(cfg, &why);
-            if (rc == ERR_OK && clock_mono_ms() < deadline_ms)
-                rc = err_set(&why, ERR_IO, "the runner cannot be reached yet");
-            else if (rc == ERR_OK)
-                rc = err_set(&why, ERR_TIMEOUT, "a runner has the lock of %s but does not listen",
-                             cfg->work_dir);
-        }
-        if (rc == ERR_OK) {
-            *ret_client = TAKE(client);
+        rc = try_open(cfg, callbacks, work_dir, ret_client, &why);
+        if (rc == ERR_OK)
             return ERR_OK;
-        }
-        /* ERR_IO: it ended while we connected, so a new one is started */
         if (rc != ERR_IO || clock_mono_ms() >= deadline_ms) {
             *err = why;
             return rc;

@@ -59,7 +59,7 @@ static const char *path_of(const char *const *env)
 /* As execvpe(3) looks for a program, but before the fork. */
 static bool find_candidates(const struct runner_start *start, char **paths)
 {
-    const char *program = start->argv[0];
+    const char *program = start->argv[0] ? start->argv[0] : "";
     if (strchr(program, '/') || !program[0]) {
         paths[0] = strdup(program);
         return paths[0] != NULL;
@@ -167,7 +167,7 @@ static void child_signals(void)
     for (int number = 1; number < NSIG; number++)
         (void)syscall(SYS_rt_sigaction, number, action, NULL, (size_t)(NSIG / 8));
     (void)sigemptyset(&none);
-    (void)sigprocmask(SIG_SETMASK, &none, NULL);
+    (void)pthread_sigmask(SIG_SETMASK, &none, NULL);
 }
 
 static void child_ties(const struct plan *plan)
@@ -249,12 +249,12 @@ static pid_t fork_blocked(const struct plan *plan)
     sigset_t all;
     sigset_t before;
     (void)sigfillset(&all);
-    (void)sigprocmask(SIG_SETMASK, &all, &before);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     pid_t pid = FAULT_FAILS("runner.fork") ? (errno = EAGAIN, -1) : fork();
     if (pid == 0)
         child_main(plan);
     int error = errno;
-    (void)sigprocmask(SIG_SETMASK, &before, NULL);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     errno = error;
     return pid;
 }

@@ -69,7 +69,7 @@ static enum err_code open_watches(struct runner *runner, struct err *err)
     (void)sigaddset(&taken, SIGHUP);
     (void)sigaddset(&taken, SIGCHLD);
     (void)sigaddset(&taken, SIGPIPE);
-    (void)sigprocmask(SIG_BLOCK, &taken, NULL);
+    (void)pthread_sigmask(SIG_BLOCK, &taken, NULL);
     (void)sigdelset(&taken, SIGPIPE);
     runner->epoll = epoll_create1(EPOLL_CLOEXEC);
     runner->timer = (struct watch){timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK),

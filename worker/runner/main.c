@@ -122,8 +122,8 @@ int main(int argc, char **argv)
     struct err err = {0};
     bool other = false;
     int option = 0;
-    while ((option = getopt_long(argc, argv, "", options, NULL)) !=
-           -1) { /* NOLINT(concurrency-mt-unsafe) */
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread */
+    while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
         if (option == 'd')
             dir = optarg;
         else if (option == 'n')

@@ -134,27 +134,37 @@ static size_t copy_piece(struct output *output, const struct part *part, uint64_
     return (size_t)got;
 }
 
-/* Puts the fresh file in the place of the first; false: more is to be copied. */
+enum copied { COPY_DONE, COPY_MORE, COPY_FAILED };
+
+/* Copies the rest of a part that begins at `before` of the fresh file, up to target bytes there. */
+static enum copied copy_part(struct output *output, const struct part *part, uint64_t before,
+                             uint64_t target)
+{
+    while (output->made < before + part->size) {
+        if (output->made >= target)
+            return COPY_MORE;
+        size_t done = copy_piece(output, part, output->made - before);
+        output->made += done;
+        if (done == 0)
+            return COPY_FAILED;
+    }
+    return COPY_DONE;
+}
+
+/* Fills the fresh file; false: more is to be copied. */
 static bool put_together(struct output *output)
 {
     char text[MARKER_SIZE];
     struct part parts[4];
     uint64_t target = output->made + STEP_BYTES;
     uint64_t before = 0;
+    enum copied copied = COPY_DONE;
     plan(output, text, parts);
-    for (size_t i = 0; i < ARRAY_LEN(parts); before += parts[i++].size) {
-        while (output->made < before + parts[i].size) {
-            if (output->made >= target)
-                return false;
-            size_t done = copy_piece(output, &parts[i], output->made - before);
-            output->made += done;
-            if (done == 0) {
-                output->error = errno ? errno : EIO;
-                return true;
-            }
-        }
-    }
-    return true;
+    for (size_t i = 0; i < ARRAY_LEN(parts) && copied == COPY_DONE; before += parts[i++].size)
+        copied = copy_part(output, &parts[i], before, target);
+    if (copied == COPY_FAILED)
+        output->error = errno ? errno : EIO;
+    return copied != COPY_MORE;
 }
 
 /* The disk failed while the file was put together: what is left is the head and the marker. */

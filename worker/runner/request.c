@@ -155,13 +155,14 @@ static enum err_code do_signal(struct runner *runner, struct request *request, j
                        "signal", &number) != 0)
         return wrong_members(&why, err);
     enum err_code rc = named_run(runner, job, fence, &run, err);
-    if (rc == ERR_OK && (number < 1 || number >= NSIG))
-        rc = err_set(err, ERR_INVALID, "%d is no signal", number);
-    if (rc == ERR_OK && (run->phase > RUN_RUNNING || run->child_ended))
-        rc = err_set(err, ERR_STATE, "job %s has ended", job);
-    if (rc == ERR_OK)
-        job_signal(run, number);
-    return rc;
+    if (rc || !run)
+        return rc;
+    if (number < 1 || number >= NSIG)
+        return err_set(err, ERR_INVALID, "%d is no signal", number);
+    if (run->phase > RUN_RUNNING || run->child_ended)
+        return err_set(err, ERR_STATE, "job %s has ended", job);
+    job_signal(run, number);
+    return ERR_OK;
 }
 
 static enum err_code do_kill(struct runner *runner, struct request *request, json_t **ret_body,
@@ -199,11 +200,12 @@ static enum err_code do_forget(struct runner *runner, struct request *request, j
                        &fence) != 0)
         return wrong_members(&why, err);
     enum err_code rc = named_run(runner, job, fence, &run, err);
-    if (rc == ERR_OK && run->phase != RUN_EXITED)
-        rc = err_set(err, ERR_STATE, "job %s runs", job);
-    if (rc == ERR_OK)
-        job_forget(runner, run);
-    return rc;
+    if (rc || !run)
+        return rc;
+    if (run->phase != RUN_EXITED)
+        return err_set(err, ERR_STATE, "job %s runs", job);
+    job_forget(runner, run);
+    return ERR_OK;
 }
 
 static enum err_code do_bye(struct runner *runner, struct request *request, json_t **ret_body,
