@@ -428,11 +428,15 @@ static enum err_code read_all(struct job_request *request, const char *prefix, b
             return rc;
     }
     if (!as_app && !request->name)
-        return err_set_at(err, ERR_INVALID, root.pointer, "name is missing");
+        return err_set_at(err, ERR_INVALID, member_of(root.pointer, "name", NULL).pointer,
+                          "name is missing");
     if (!request->app_id != !request->app_version)
-        return err_set_at(err, ERR_INVALID, root.pointer, "appId and appVersion belong together");
+        return err_set_at(
+            err, ERR_INVALID,
+            member_of(root.pointer, request->app_id ? "appVersion" : "appId", NULL).pointer,
+            "appId and appVersion belong together");
     if (!as_app && !request->app_id && request->command.count == 0)
-        return err_set_at(err, ERR_INVALID, root.pointer,
+        return err_set_at(err, ERR_INVALID, member_of(root.pointer, "command", NULL).pointer,
                           "command is missing; give command, or appId and appVersion");
     return check_launch_size(request, err);
 }

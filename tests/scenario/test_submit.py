@@ -30,7 +30,7 @@ BAD = [
     (b'{"name":"a","command":["x"],"memoryMB":NaN}', 400, None),
     (b"[" * 100000, 400, None),
     ({"command": ["x"]}, 400, "/name"),
-    ({"name": "a"}, 400, None),
+    ({"name": "a"}, 400, "/command"),
     (GOOD | {"colour": "red"}, 400, "/colour"),
     (GOOD | {"memoryMB": "much"}, 400, "/memoryMB"),
     (GOOD | {"memoryMB": -1}, 400, "/memoryMB"),
@@ -132,6 +132,8 @@ def test_a_disabled_app_takes_no_jobs_until_it_is_enabled(site, web, ann):
 
 def test_hidden_jobs_are_not_listed(ann):
     job = ann.submit("true", name="shy")
+    ann.post(f"/v1/jobs/{job}/hide").problem(409)  # one that has not ended is not hidden
+    ann.cancel(job).expect(200)
     ann.post(f"/v1/jobs/{job}/hide").expect(200, 204)
     listed = ann.get("/v1/jobs?name=shy").expect(200).json["jobs"]
     assert not listed

@@ -66,10 +66,11 @@ class SharedSecret:
         return hmac.new(self.secret, data, hashlib.sha256).digest()
 
 
-def claims(user, roles, tenant, life_s=3600, **more):
+def claims(user, roles, tenant, /, life_s=3600, **more):
     """None as a value leaves a claim out."""
     now = int(time.time())
-    made = {"sub": user, "tenant": tenant, "roles": roles, "iat": now, "exp": now + life_s} | more
+    made = {"sub": user, "tenant": tenant, "roles": roles, "iat": now, "exp": now + life_s}
+    made |= more
     return {name: value for name, value in made.items() if value is not None}
 
 
