@@ -42,8 +42,8 @@ static void every_fault_is_told_with_its_pointer(void **unused)
         {"{\"name\":\"n\",\"name\":\"n\"}", ERR_MALFORMED, ""},
         {"{\"name\":\"a\\u0000b\"}", ERR_MALFORMED, ""},
         {"{\"name\":\"\\ud800\"}", ERR_MALFORMED, ""},
-        {"{\"command\":[\"x\"]}", ERR_INVALID, ""},
-        {"{\"name\":\"n\"}", ERR_INVALID, ""},
+        {"{\"command\":[\"x\"]}", ERR_INVALID, "/name"},
+        {"{\"name\":\"n\"}", ERR_INVALID, "/command"},
         {"{\"name\":\"a/b\",\"command\":[\"x\"]}", ERR_INVALID, "/name"},
         {"{\"name\":7,\"command\":[\"x\"]}", ERR_INVALID, "/name"},
         {"{\"name\":\"n\",\"command\":[]}", ERR_INVALID, "/command"},
@@ -69,7 +69,7 @@ static void every_fault_is_told_with_its_pointer(void **unused)
          ERR_INVALID, "/fileInputs/0/mode"},
         {"{" PLAIN ",\"archive\":{\"mode\":\"maybe\"}}", ERR_INVALID, "/archive/mode"},
         {"{" PLAIN ",\"tags\":[\"\"]}", ERR_INVALID, "/tags/0"},
-        {"{\"name\":\"n\",\"appId\":\"a\"}", ERR_INVALID, ""},
+        {"{\"name\":\"n\",\"appId\":\"a\"}", ERR_INVALID, "/appVersion"},
         {"{\"name\":\"n\",\"appId\":\"../a\",\"appVersion\":\"1\"}", ERR_INVALID, "/appId"},
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
