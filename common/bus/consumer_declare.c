@@ -6,7 +6,9 @@
 #include <stdio.h>
 
 #define RETRY_MS 1000
+#define REFRESH_MS 20000 /* what somebody took away (a binding) is there again after so long */
 #define LOCKED 405
+#define MISSING 404
 
 static bool has_inbox(const struct bus_consumer *consumer)
 {
@@ -35,10 +37,21 @@ void consumer_queue_gone(struct bus_consumer *consumer, const char *why)
     consumer->trouble_told = true;
 }
 
+/* An exchange is missing: a new connection declares them all. */
+static bool breaks(struct bus_consumer *consumer, const struct call_result *result)
+{
+    if (result->rc != ERR_BROKER || result->code != MISSING)
+        return false;
+    conn_break(&consumer->conn, result->text);
+    return true;
+}
+
 static void on_inbox_declared(void *arg, const struct call_result *result)
 {
     struct bus_consumer *consumer = arg;
     consumer->inbox_asked = false;
+    if (breaks(consumer, result) || consumer->inbox.state != CHANNEL_CLOSED)
+        return; /* it was but refreshed */
     if (result->rc == ERR_OK) {
         consumer->locked_told = false;
         consumer_open_channel(consumer, &consumer->inbox, consumer->inbox_name);
@@ -60,6 +73,8 @@ static void on_queue_declared(void *arg, const struct call_result *result)
 {
     struct bus_consumer *consumer = arg;
     consumer->queue_asked = false;
+    if (breaks(consumer, result))
+        return;
     if (result->rc != ERR_OK && result->rc != ERR_BROKER) {
         consumer->queue_retry_ms = clock_mono_ms() + RETRY_MS;
         return;
@@ -121,6 +136,15 @@ static bool wants_queue(const struct bus_consumer *consumer)
     return consumer->setup.queue && !consumer->queue_ready && !consumer->queue_asked;
 }
 
+static void refresh(struct bus_consumer *consumer, int64_t now_ms, int64_t deadline_ms)
+{
+    consumer->refresh_ms = now_ms + REFRESH_MS;
+    if (has_inbox(consumer) && consumer->inbox_ready && !consumer->inbox_asked)
+        declare_inbox(consumer, deadline_ms);
+    if (consumer->setup.queue && consumer->queue_ready && !consumer->queue_asked)
+        declare_queue(consumer, deadline_ms);
+}
+
 void consumer_declare(struct bus_consumer *consumer, int64_t now_ms)
 {
     int64_t deadline_ms = now_ms + consumer->conn.cfg.connect_timeout_ms;
@@ -130,12 +154,14 @@ void consumer_declare(struct bus_consumer *consumer, int64_t now_ms)
         declare_inbox(consumer, deadline_ms);
     if (wants_queue(consumer) && now_ms >= consumer->queue_retry_ms)
         declare_queue(consumer, deadline_ms);
+    if (now_ms >= consumer->refresh_ms)
+        refresh(consumer, now_ms, deadline_ms);
 }
 
 int64_t consumer_declare_due(const struct bus_consumer *consumer)
 {
-    int64_t due_ms = INT64_MAX;
-    if (wants_inbox(consumer))
+    int64_t due_ms = consumer->refresh_ms;
+    if (wants_inbox(consumer) && consumer->inbox_retry_ms < due_ms)
         due_ms = consumer->inbox_retry_ms;
     if (wants_queue(consumer) && consumer->queue_retry_ms < due_ms)
         due_ms = consumer->queue_retry_ms;

@@ -57,7 +57,7 @@ struct bus_consumer {
     unsigned slots_used;    /* those from here on were never opened on this connection */
     bool told_up, inbox_ready, inbox_asked, queue_ready, queue_asked;
     bool locked_told, mismatch_told, capped_told, trouble_told;
-    int64_t inbox_retry_ms, queue_retry_ms;
+    int64_t inbox_retry_ms, queue_retry_ms, refresh_ms;
 
     atomic_uint wanted;
     atomic_int state;

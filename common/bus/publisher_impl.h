@@ -36,6 +36,7 @@ struct known_queue {
     char name[BUS_NAME_SIZE];
     const char *key;   /* its binding key */
     uint32_t declared; /* the generation of the connection that declared it; 0: none */
+    int64_t refresh_ms;
     bool asked, mismatch_told;
     struct bus_publisher *pub;
 };
@@ -87,7 +88,6 @@ int64_t publisher_tick(struct bus_publisher *pub, int64_t now_ms);
 
 /* publisher_known.c: true if what the message goes to is declared; if not, sees to it. */
 bool publisher_is_declared(struct bus_publisher *pub, const struct outgoing *message);
-void publisher_note_declared(struct known_queue *known, const struct call_result *result);
 void publisher_forget_queue(struct bus_publisher *pub, const char *name);
 void publisher_free_known(struct bus_publisher *pub);
 

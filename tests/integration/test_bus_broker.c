@@ -139,6 +139,24 @@ static void a_delivery_held_too_long_costs_its_channel_only(void **unused)
     bus_publisher_free(pub);
 }
 
+static void an_exchange_that_was_deleted_is_declared_again(void **unused)
+{
+    (void)unused;
+    struct err err = {0};
+    struct bus_publisher *pub = open_publisher();
+    const struct bus_message message = {
+        .exchange = BUS_EVENTS, .routing_key = "t.e.j", .body = SV("{}"), .transient = true};
+    assert_ok(bus_publish_wait(pub, &message, soon(), &err));
+    assert_true(
+        broker_control("eval 'rabbit_exchange:delete(rabbit_misc:r(<<\"sluice\">>, exchange, "
+                       "<<\"sluice.events\">>), false, <<\"test\">>).'"));
+    assert_code(bus_publish_wait(pub, &message, soon(), &err), ERR_BROKER_AWAY);
+    err_clear(&err);
+    assert_true(bus_publisher_wait_up(pub, soon()));
+    assert_ok(bus_publish_wait(pub, &message, soon(), &err));
+    bus_publisher_free(pub);
+}
+
 static void a_broker_that_restarts_is_found_again_with_its_messages(void **unused)
 {
     (void)unused;
@@ -179,6 +197,7 @@ int main(void)
         cmocka_unit_test_teardown(
             a_broker_that_is_short_of_memory_refuses_messages_but_takes_settlements, forget_alarm),
         cmocka_unit_test_teardown(a_delivery_held_too_long_costs_its_channel_only, forget_patience),
+        TEST(an_exchange_that_was_deleted_is_declared_again),
         TEST(a_broker_that_restarts_is_found_again_with_its_messages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
