@@ -52,14 +52,26 @@ static void parse_point(struct sv text)
         point_count++;
 }
 
-static void parse_all(void)
+static void parse_text(const char *at)
 {
-    const char *at = getenv("SLUICE_FAULT"); /* NOLINT(concurrency-mt-unsafe): nobody sets it */
     while (at && *at) {
         size_t length = strcspn(at, ";");
         parse_point((struct sv){at, length});
         at += length + (at[length] == ';');
     }
+}
+
+static void parse_all(void)
+{
+    parse_text(getenv("SLUICE_FAULT")); /* NOLINT(concurrency-mt-unsafe): nobody sets it */
+}
+
+void fault_arm(const char *text)
+{
+    (void)pthread_once(&parsed, parse_all);
+    memset(points, 0, sizeof(points));
+    point_count = 0;
+    parse_text(text);
 }
 
 static bool act(const struct point *point, uint64_t pass)

@@ -13,6 +13,8 @@
 
 #ifdef SLUICE_FAULTS
 bool fault_hit(const char *name); /* true: the caller shall act as if the step had failed */
+/* For tests of one thread: text takes the place of SLUICE_FAULT, passes count from here. */
+void fault_arm(const char *text);
 #define FAULT(name) ((void)fault_hit(name))
 #define FAULT_FAILS(name) fault_hit(name)
 #else

@@ -212,7 +212,9 @@ struct attempt {
 static enum err_code commit(struct attempt *attempt, struct err *err)
 {
     struct db *db = attempt->txn.db;
-    enum err_code rc = db_commit(db, err);
+    if (FAULT_FAILS("store.commit.unsent"))
+        (void)db_lose(db, "commit", err);
+    enum err_code rc = db_is_lost(db) ? ERR_DB_AWAY : db_commit(db, err);
     if (rc == ERR_OK && FAULT_FAILS("store.commit.answer_lost"))
         rc = db_lose(db, "commit", err);
     if (rc && db_is_lost(db))
