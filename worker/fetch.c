@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+#include "worker/fetch.h"
+
+#include "common/base/clock.h"
+#include "common/base/fs.h"
+
+#include <curl/curl.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define POLL_MS 100
+#define REDIRECTS_MAX 5L
+#define PIECE_BYTES ((size_t)64 * 1024)
+
+enum err_code fetch_start(struct err *err)
+{
+    if (curl_global_init(CURL_GLOBAL_DEFAULT))
+        return err_set(err, ERR_INTERNAL, "libcurl cannot be used");
+    return ERR_OK;
+}
+
+/* What the callbacks of one transfer share. */
+struct transfer {
+    const struct fetch *fetch;
+    uint64_t written;
+    struct err *err;
+};
+
+static enum err_code write_all(const struct fetch *fetch, const char *bytes, size_t size_bytes,
+                               struct err *err)
+{
+    while (size_bytes > 0) {
+        ssize_t done = write(fetch->fd, bytes, size_bytes);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done < 0)
+            return err_set_errno(err, ERR_IO, errno, "cannot write the input");
+        bytes += done;
+        size_bytes -= (size_t)done;
+    }
+    return ERR_OK;
+}
+
+static enum err_code add_bytes(struct transfer *transfer, const char *bytes, size_t size_bytes)
+{
+    const struct fetch *fetch = transfer->fetch;
+    if (size_bytes > fetch->max_bytes - transfer->written)
+        return err_set(transfer->err, ERR_TOO_LARGE,
+                       "it is larger than the limit of %llu bytes (worker.input_max_bytes)",
+                       (unsigned long long)fetch->max_bytes);
+    transfer->written += size_bytes;
+    return write_all(fetch, bytes, size_bytes, transfer->err);
+}
+
+static size_t on_bytes(char *bytes, size_t size, size_t count, void *arg)
+{
+    return add_bytes(arg, bytes, size * count) ? CURL_WRITEFUNC_ERROR : size * count;
+}
+
+static enum err_code check_time(const struct fetch *fetch, struct err *err)
+{
+    if (fetch->interrupted && fetch->interrupted(fetch->arg))
+        return err_set(err, ERR_STOPPING, "interrupted");
+    if (clock_mono_ms() > fetch->deadline_ms)
+        return err_set(err, ERR_TIMEOUT, "it took longer than worker.stage_timeout_ms allows");
+    return ERR_OK;
+}
+
+static enum err_code perform(CURLM *multi, struct transfer *transfer)
+{
+    int running = 1;
+    while (running) {
+        CURLMcode code = curl_multi_perform(multi, &running);
+        if (code == CURLM_OK && running)
+            code = curl_multi_poll(multi, NULL, 0, POLL_MS, NULL);
+        if (code != CURLM_OK)
+            return err_set(transfer->err, ERR_IO, "%s", curl_multi_strerror(code));
+        enum err_code rc = check_time(transfer->fetch, transfer->err);
+        if (rc)
+            return rc;
+    }
+    return ERR_OK;
+}
+
+static enum err_code result_of(CURLM *multi, CURL *easy, const char *detail, struct err *err)
+{
+    int left = 0;
+    long status = 0;
+    const CURLMsg *message = curl_multi_info_read(multi, &left);
+    if (err->code)
+        return err->code;
+    if (!message || message->msg != CURLMSG_DONE)
+        return err_set(err, ERR_IO, "the transfer did not end");
+    if (message->data.result == CURLE_OK)
+        return ERR_OK;
+    (void)curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
+    if (message->data.result == CURLE_HTTP_RETURNED_ERROR)
+        return err_set(err, ERR_IO, "the server answered with status %ld", status);
+    return err_set(err, ERR_IO, "%s",
+                   detail[0] ? detail : curl_easy_strerror(message->data.result));
+}
+
+static bool set_options(CURL *easy, struct transfer *transfer, char *detail)
+{
+    CURLcode bad = CURLE_OK;
+    bad |= curl_easy_setopt(easy, CURLOPT_URL, transfer->fetch->url);
+    bad |= curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+    bad |= curl_easy_setopt(easy, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+    bad |= curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 1L);
+    bad |= curl_easy_setopt(easy, CURLOPT_MAXREDIRS, REDIRECTS_MAX);
+    bad |= curl_easy_setopt(easy, CURLOPT_FAILONERROR, 1L);
+    bad |= curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    bad |= curl_easy_setopt(easy, CURLOPT_USERAGENT, "sluice-worker/" SLUICE_VERSION);
+    bad |= curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, detail);
+    bad |= curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_bytes);
+    bad |= curl_easy_setopt(easy, CURLOPT_WRITEDATA, transfer);
+    return bad == CURLE_OK;
+}
+
+static enum err_code fetch_http(const struct fetch *fetch, struct err *err)
+{
+    char detail[CURL_ERROR_SIZE] = "";
+    struct transfer transfer = {.fetch = fetch, .err = err};
+    CURL *easy = curl_easy_init();
+    CURLM *multi = curl_multi_init();
+    enum err_code rc = ERR_NOMEM;
+    if (!easy || !multi || !set_options(easy, &transfer, detail) ||
+        curl_multi_add_handle(multi, easy) != CURLM_OK) {
+        rc = err_set(err, ERR_NOMEM, "libcurl has no memory");
+    } else {
+        rc = perform(multi, &transfer);
+        if (rc == ERR_OK)
+            rc = result_of(multi, easy, detail, err);
+        (void)curl_multi_remove_handle(multi, easy);
+    }
+    curl_easy_cleanup(easy);
+    (void)curl_multi_cleanup(multi);
+    return rc;
+}
+
+enum err_code fetch_copy(const struct fetch *fetch, int from_fd, uint64_t *ret_bytes,
+                         struct err *err)
+{
+    struct transfer transfer = {.fetch = fetch, .err = err};
+    char *piece = malloc(PIECE_BYTES);
+    if (!piece)
+        return err_set(err, ERR_NOMEM, "no memory to copy a file");
+    enum err_code rc = ERR_OK;
+    ssize_t got = 1;
+    while (got > 0 && rc == ERR_OK) {
+        rc = check_time(fetch, err);
+        if (rc)
+            break;
+        got = read(from_fd, piece, PIECE_BYTES);
+        if (got < 0 && errno == EINTR)
+            got = 1;
+        else if (got < 0)
+            rc = err_set_errno(err, ERR_IO, errno, "cannot read the file");
+        else if (got > 0)
+            rc = add_bytes(&transfer, piece, (size_t)got);
+    }
+    free(piece);
+    if (rc == ERR_OK && ret_bytes)
+        *ret_bytes = transfer.written;
+    return rc;
+}
+
+/* Opens path beneath the root that it names; ERR_FORBIDDEN if none of them does. */
+static enum err_code open_allowed(const struct config_list *roots, const char *path, int *ret_fd,
+                                  struct err *err)
+{
+    for (size_t i = 0; i < roots->count; i++) {
+        const char *root = roots->items[i];
+        size_t length = strlen(root);
+        while (length > 1 && root[length - 1] == '/')
+            length--;
+        if (strncmp(path, root, length) != 0 || path[length] != '/' || !path[length + 1])
+            continue;
+        FD_AUTO int root_fd = -1;
+        enum err_code rc = fs_open_dir(root, false, &root_fd, err);
+        return rc ? rc
+                  : fs_open_beneath(root_fd, path + length + 1, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0,
+                                    ret_fd, err);
+    }
+    return err_set(err, ERR_FORBIDDEN,
+                   "files come only from beneath the folders of worker.file_roots");
+}
+
+static enum err_code fetch_file(const struct fetch *fetch, struct err *err)
+{
+    FD_AUTO int fd = -1;
+    struct stat st;
+    int length = 0;
+    char *path = curl_easy_unescape(NULL, fetch->url + strlen("file://"), 0, &length);
+    if (!path || (size_t)length != strlen(path)) {
+        curl_free(path);
+        return err_set(err, ERR_INVALID, "the path cannot be read");
+    }
+    enum err_code rc = open_allowed(fetch->roots, path, &fd, err);
+    curl_free(path);
+    if (rc)
+        return rc;
+    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
+        return err_set(err, ERR_INVALID, "it is not a regular file");
+    return fetch_copy(fetch, fd, NULL, err);
+}
+
+enum err_code fetch_run(const struct fetch *fetch, struct err *err)
+{
+    if (strncmp(fetch->url, "file://", strlen("file://")) == 0)
+        return fetch_file(fetch, err);
+    return fetch_http(fetch, err);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WORKER_FETCH_H
+#define WORKER_FETCH_H
+
+/* fetch: brings one input to a file: http and https by libcurl (redirects stay with these two),
+ * file only from beneath one of the configured roots.
+ * Threads: any; fetch_start() before the first one. */
+
+#include "common/base/err.h"
+#include "common/config/config.h"
+
+struct fetch {
+    const char *url;
+    int fd;                          /* is written to */
+    uint64_t max_bytes;              /* ERR_TOO_LARGE beyond it */
+    int64_t deadline_ms;             /* clock_mono_ms(); ERR_TIMEOUT after it */
+    const struct config_list *roots; /* of file URLs */
+    void *arg;
+    /* Asked several times a second; true ends the fetch with ERR_STOPPING. */
+    bool (*interrupted)(void *arg);
+};
+
+MUST_USE enum err_code fetch_start(struct err *err);
+MUST_USE enum err_code fetch_run(const struct fetch *fetch, struct err *err);
+
+/* Copies all of a file, within max_bytes, asking interrupted between pieces; as fetch_run. */
+MUST_USE enum err_code fetch_copy(const struct fetch *fetch, int from_fd, uint64_t *ret_bytes,
+                                  struct err *err);
+
+#endif
