@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: MIT */
+#include "worker/incarnation.h"
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/service/daemon.h"
+#include "worker/adopt.h"
+#include "worker/outcome.h"
+#include "worker/receive.h"
+#include "worker/stats.h"
+
+#include <unistd.h>
+
+#define BROKER_WAIT_MS 1000 /* at most: running jobs wait to be claimed */
+#define LEAVE_WAIT_MS 20000
+#define AWAY_PAUSE_MS 200
+
+/* ---- callbacks ----------------------------------------------------------------------------- */
+
+static void work(void *arg, struct slot *slot, void *adopted)
+{
+    struct worker *w = arg;
+    metric_set(&stat_busy, atomic_fetch_add(&w->busy, 1) + 1);
+    if (adopted)
+        adopt_drive(w, slot, adopted);
+    else
+        receive_delivery(w, slot);
+    metric_set(&stat_busy, atomic_fetch_sub(&w->busy, 1) - 1);
+}
+
+static void set_channels(void *arg, unsigned wanted)
+{
+    struct worker *w = arg;
+    if (w->consumer)
+        bus_consumer_set_channels(w->consumer, wanted);
+}
+
+static void on_delivery(void *arg, struct bus_delivery **take_delivery)
+{
+    struct worker *w = arg;
+    slots_offer(w->slots, take_delivery);
+}
+
+static void on_lost(void *arg, struct bus_delivery *delivery)
+{
+    struct worker *w = arg;
+    slots_lose(w->slots, delivery);
+}
+
+static void on_message(void *arg, struct sv routing_key, struct sv body)
+{
+    struct worker *w = arg;
+    struct commands *commands = w->commands;
+    (void)routing_key;
+    (void)body;
+    if (commands)
+        commands_wake(commands);
+}
+
+static void on_state(void *arg, enum bus_state state, uint32_t generation)
+{
+    (void)arg;
+    log_event(LOG_INFO, state == BUS_DOWN ? "worker.broker.away" : "worker.broker.up",
+              LOG_U("generation", generation));
+}
+
+static void on_exit_record(void *arg, const struct runner_record *record)
+{
+    struct worker *w = arg;
+    struct slots *slots = w->slots;
+    if (slots)
+        (void)slots_post_exit(slots, record);
+}
+
+static void on_silence(void *arg)
+{
+    struct worker *w = arg;
+    if (atomic_load(&w->busy) > 0 && !atomic_exchange(&w->fenced, true))
+        log_event(LOG_ERROR, "worker.silent", LOG_S("worker", w->id_text));
+}
+
+static void on_fenced(void *arg)
+{
+    struct worker *w = arg;
+    if (!atomic_exchange(&w->fenced, true))
+        log_event(LOG_ERROR, "worker.fenced", LOG_S("worker", w->id_text));
+}
+
+static unsigned count_busy(void *arg)
+{
+    struct worker *w = arg;
+    return (unsigned)atomic_load(&w->busy);
+}
+
+/* ---- the parts ----------------------------------------------------------------------------- */
+
+static enum err_code find_runner(struct worker *w, struct err *err)
+{
+    struct runner_link_setup setup = {
+        .client = {.work_dir = w->work_dir,
+                   .worker_name = w->cfg->worker_name,
+                   .runner_path = w->runner_path,
+                   .worker_id = w->id},
+        .witness = &w->witness,
+        .beat_ms = w->cfg->fleet_beat_ms,
+        .lease_ms = w->cfg->fleet_lease_ms,
+        .grace_ms = w->cfg->worker_grace_ms,
+        .arg = w,
+        .on_exit = on_exit_record,
+        .on_silence = on_silence,
+    };
+    return runner_link_open(&setup, &w->runner, err);
+}
+
+static enum err_code make_slots(struct worker *w, size_t found, struct err *err)
+{
+    unsigned count = w->cfg->worker_slots;
+    struct slots_setup setup = {
+        .count = count,
+        .threads = found > count ? (unsigned)found : count,
+        .arg = w,
+        .work = work,
+        .set_channels = set_channels,
+    };
+    struct slots *slots = NULL;
+    enum err_code rc = slots_open(&setup, &slots, err);
+    w->slots = slots;
+    return rc;
+}
+
+/* Tries a step again while the database is away. */
+static enum err_code patiently(struct worker *w,
+                               enum err_code (*step)(struct worker *w, struct err *err),
+                               struct err *err)
+{
+    for (;;) {
+        err_clear(err);
+        enum err_code rc = store_wait_ready(w->store, daemon_stop_flag(), err);
+        if (rc == ERR_OK)
+            rc = step(w, err);
+        if (rc != ERR_DB_AWAY)
+            return rc;
+        if (daemon_sleep_until(clock_mono_ms() + AWAY_PAUSE_MS))
+            return err_set(err, ERR_STOPPING, "stopped while waiting for the database");
+    }
+}
+
+static enum err_code register_row(struct worker *w, struct err *err)
+{
+    struct worker_row row = {.id = w->id,
+                             .pid = (uint32_t)getpid(),
+                             .slots = w->cfg->worker_slots,
+                             .state = WORKER_LIVE};
+    (void)snprintf(row.tenant, sizeof(row.tenant), "%s", w->cfg->worker_tenant);
+    (void)snprintf(row.queue, sizeof(row.queue), "%s", w->cfg->worker_queue);
+    (void)snprintf(row.name, sizeof(row.name), "%s", w->cfg->worker_name);
+    (void)snprintf(row.host, sizeof(row.host), "%s", w->host);
+    (void)snprintf(row.boot_id, sizeof(row.boot_id), "%s", w->boot_id);
+    (void)snprintf(row.version, sizeof(row.version), "%s", SLUICE_VERSION);
+    return worker_store_register(w->store, &row, err);
+}
+
+/* As its row says; what the configuration says if there is none. */
+static enum bus_queue_type queue_type(struct worker *w)
+{
+    struct job_queue queue = {0};
+    struct err err = {0};
+    enum bus_queue_type type = BUS_QUORUM;
+    enum err_code rc =
+        queue_store_get(w->store, w->cfg->worker_tenant, w->cfg->worker_queue, &queue, &err);
+    const char *text = rc ? w->cfg->amqp_queue_type : queue.queue_type;
+    if (!bus_queue_type_parse(sv_of(text), &type))
+        type = BUS_QUORUM;
+    if (rc == ERR_OK)
+        job_queue_done(&queue);
+    return type;
+}
+
+static enum err_code join_broker(struct worker *w, struct err *err)
+{
+    char inbox[BUS_NAME_SIZE];
+    char queue_key[BUS_NAME_SIZE];
+    const char *keys[] = {w->id_text, queue_key, "all"};
+    struct bus_consumer_setup setup = {
+        .queue = w->queue,
+        .inbox = {.exchange = BUS_COMMAND,
+                  .name = bus_worker_queue(w->id_text, inbox),
+                  .keys = keys,
+                  .key_count = ARRAY_LEN(keys)},
+        .arg = w,
+        .on_delivery = on_delivery,
+        .on_lost = on_lost,
+        .on_message = on_message,
+        .on_state = on_state,
+    };
+    (void)snprintf(queue_key, sizeof(queue_key), "queue.%s", w->cfg->worker_queue);
+    setup.queue_type = queue_type(w);
+    return bus_consumer_open(&w->bus_cfg, &setup, &w->consumer, err);
+}
+
+static enum err_code begin_beats(struct worker *w, struct err *err)
+{
+    struct heart_setup setup = {
+        .store = w->store_cfg,
+        .worker = w->id,
+        .beat_ms = w->cfg->fleet_beat_ms,
+        .witness = &w->witness,
+        .consumer = w->consumer,
+        .arg = w,
+        .busy = count_busy,
+        .fenced = on_fenced,
+    };
+    return heart_start(&setup, &w->heart, err);
+}
+
+/* The broker may be away: then the beat alone is our witness. */
+static void await_broker(struct worker *w)
+{
+    int64_t until_ms = clock_mono_ms() + BROKER_WAIT_MS;
+    while (bus_consumer_state(w->consumer) == BUS_DOWN && clock_mono_ms() < until_ms &&
+           !daemon_sleep_until(clock_mono_ms() + 20))
+        ;
+}
+
+static enum err_code replace_formers(struct worker *w, struct err *err)
+{
+    struct worker_row *rows = NULL;
+    size_t count = 0;
+    enum err_code rc =
+        worker_store_former(w->store, w->host, w->cfg->worker_name, &rows, &count, err);
+    for (size_t i = 0; i < count && rc == ERR_OK; i++) {
+        if (uuid_eq(&rows[i].id, &w->id))
+            continue;
+        rc = worker_store_end(w->store, &rows[i].id, WORKER_REPLACED, err);
+        if (rc == ERR_CONFLICT || rc == ERR_NOT_FOUND || rc == ERR_FENCED) { /* not live any more */
+            err_clear(err);
+            rc = ERR_OK;
+        }
+    }
+    free(rows);
+    return rc;
+}
+
+static enum err_code begin_work(struct worker *w, struct err *err)
+{
+    struct commands *commands = NULL;
+    struct fleet_config watch = {.store = w->store,
+                                 .publisher = w->publisher,
+                                 .beat_ms = w->cfg->fleet_beat_ms,
+                                 .lease_ms = w->cfg->fleet_lease_ms};
+    enum err_code rc = runner_link_ping(w->runner, w->consumer, err);
+    if (rc == ERR_OK)
+        rc = patiently(w, replace_formers, err);
+    if (rc == ERR_OK)
+        rc = commands_start(w->store, &w->id, w->slots, w->cfg->fleet_beat_ms, &commands, err);
+    w->commands = commands;
+    if (rc == ERR_OK)
+        rc = fleet_start(&watch, &w->fleet, err);
+    if (rc == ERR_OK) {
+        slots_receive(w->slots, true);
+        atomic_store(&w->draining, false);
+    }
+    return rc;
+}
+
+enum err_code incarnation_start(struct worker *w, struct err *err)
+{
+    struct runner_job *found = NULL;
+    size_t count = 0;
+    w->id = uuid_v7();
+    (void)uuid_text(&w->id, w->id_text);
+    atomic_store(&w->fenced, false);
+    atomic_store(&w->left, 0);
+    enum err_code rc = find_runner(w, err);
+    if (rc == ERR_OK)
+        rc = runner_link_list(w->runner, &found, &count, err);
+    if (rc == ERR_OK)
+        rc = make_slots(w, count, err);
+    if (rc == ERR_OK)
+        rc = patiently(w, register_row, err);
+    if (rc == ERR_OK)
+        rc = join_broker(w, err);
+    if (rc == ERR_OK)
+        rc = patiently(w, begin_beats, err);
+    if (rc == ERR_OK) {
+        await_broker(w);
+        rc = adopt_all(w, found, count, err);
+    }
+    if (rc == ERR_OK)
+        rc = begin_work(w, err);
+    free(found);
+    if (rc == ERR_OK)
+        log_event(LOG_INFO, "worker.ready", LOG_S("worker", w->id_text),
+                  LOG_S("name", w->cfg->worker_name), LOG_S("tenant", w->cfg->worker_tenant),
+                  LOG_S("queue", w->cfg->worker_queue), LOG_U("slots", w->cfg->worker_slots),
+                  LOG_U("found", count));
+    return rc;
+}
+
+void incarnation_drain(struct worker *w)
+{
+    atomic_store(&w->draining, true);
+    slots_stop(w->slots);
+    if (!slots_wait_idle(w->slots, clock_mono_ms() + w->cfg->worker_drain_ms)) {
+        slots_post_all(w->slots, MAIL_LEAVE);
+        (void)slots_wait_idle(w->slots, clock_mono_ms() + LEAVE_WAIT_MS);
+    }
+}
+
+static void kill_all(struct worker *w)
+{
+    struct runner_job *jobs = NULL;
+    size_t count = 0;
+    struct err err = {0};
+    if (runner_link_list(w->runner, &jobs, &count, &err)) {
+        log_err("worker.runner.list", &err);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct err each = {0};
+        if (!jobs[i].exited)
+            best_effort(runner_link_kill(w->runner, &jobs[i].job, jobs[i].fence, 0,
+                                         KILL_NOTE_FENCED, &each));
+    }
+    free(jobs);
+}
+
+void incarnation_drop(struct worker *w)
+{
+    atomic_store(&w->draining, true);
+    kill_all(w);
+    slots_post_all(w->slots, MAIL_FENCED);
+    slots_stop(w->slots);
+    (void)slots_wait_idle(w->slots, clock_mono_ms() + LEAVE_WAIT_MS);
+}
+
+void incarnation_end(struct worker *w)
+{
+    struct err err = {0};
+    struct slots *slots = w->slots;
+    bool fenced = atomic_load(&w->fenced);
+    atomic_store(&w->draining, true);
+    fleet_stop(w->fleet);
+    commands_stop(atomic_exchange(&w->commands, NULL));
+    /* Beats and pings go on until no slot needs them; acknowledgements until they are sent. */
+    if (slots) {
+        slots_post_all(slots, fenced ? MAIL_FENCED : MAIL_LEAVE);
+        slots_stop(slots);
+        slots_join(slots);
+    }
+    if (w->runner)
+        runner_link_hush(w->runner);
+    bool live = w->heart != NULL && !fenced;
+    heart_stop(w->heart);
+    bus_consumer_free(w->consumer);
+    atomic_store(&w->slots, NULL);
+    bool left = atomic_load(&w->left) > 0;
+    if (live && left)
+        log_event(LOG_INFO, "worker.jobs.left", LOG_U("count", atomic_load(&w->left)),
+                  LOG_S("worker", w->id_text));
+    else if (live && worker_store_end(w->store, &w->id, WORKER_STOPPED, &err))
+        log_err("worker.row.kept", &err);
+    runner_link_close(w->runner, !left && !fenced);
+    slots_free(slots);
+    w->fleet = NULL;
+    w->heart = NULL;
+    w->consumer = NULL;
+    w->runner = NULL;
+}

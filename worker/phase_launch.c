@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+#include "worker/run.h"
+
+#include "common/base/fault.h"
+#include "common/base/log.h"
+#include "common/model/retry.h"
+
+#define MIB ((uint64_t)1024 * 1024)
+#define FORGET_PAUSE_MS 50
+
+static const struct retry launch_retry = {100, 2000};
+
+/* command and args, ended by NULL; free() it. */
+static const char **make_argv(const struct job_request *request)
+{
+    size_t count = request->command.count + request->args.count;
+    const char **argv = calloc(count + 1, sizeof(char *));
+    size_t at = 0;
+    for (size_t i = 0; argv && i < request->command.count; i++)
+        argv[at++] = request->command.items[i];
+    for (size_t i = 0; argv && i < request->args.count; i++)
+        argv[at++] = request->args.items[i];
+    return argv;
+}
+
+/* A former run of this job that the runner still holds: it is not ours to go on with. */
+static enum phase_result clear_former(struct run *run, const struct runner_job *former)
+{
+    struct err err = {0};
+    log_event(LOG_WARN, "worker.run.former", LOG_S("job", run->id_text),
+              LOG_U("fence", former->fence), LOG_U("fence_now", run->hold.fence));
+    best_effort(
+        runner_link_kill(run->w->runner, &former->job, former->fence, 0, KILL_NOTE_FENCED, &err));
+    for (;;) {
+        err_clear(&err);
+        enum err_code rc = runner_link_forget(run->w->runner, &former->job, former->fence, &err);
+        if (rc == ERR_OK || rc == ERR_NOT_FOUND)
+            return PHASE_DONE;
+        enum phase_result result = run_pause(run, FORGET_PAUSE_MS);
+        if (result != PHASE_DONE)
+            return result;
+    }
+}
+
+/* What the runner answered. DONE: it has the run. */
+static enum phase_result take_answer(struct run *run, const struct runner_job *held)
+{
+    run->exited = held->exited;
+    run->record = held->record;
+    if (!held->exited || !held->record.start_error[0])
+        return PHASE_DONE;
+    struct outcome_facts facts = {.record = &run->record,
+                                  .program = run->request->command.items[0]};
+    outcome_judge(&facts, &run->end);
+    return PHASE_ENDED;
+}
+
+/* Asks until there is an answer: an answer that was lost is found by asking again, since the runner
+ * starts a job once. */
+static enum phase_result ask(struct run *run, const struct runner_start *start)
+{
+    for (uint32_t tries = 1;; tries++) {
+        struct err err = {0};
+        struct runner_job held = {0};
+        bool existing = false;
+        enum err_code rc = runner_link_start(run->w->runner, start, &held, &existing, &err);
+        FAULT("worker.runner_asked");
+        if (rc == ERR_OK && existing && held.fence != run->hold.fence) {
+            enum phase_result cleared = clear_former(run, &held);
+            if (cleared != PHASE_DONE)
+                return cleared;
+            continue;
+        }
+        if (rc == ERR_OK) {
+            FAULT("worker.started");
+            return take_answer(run, &held);
+        }
+        if (rc == ERR_INVALID || rc == ERR_TOO_LARGE) {
+            run->started = false;
+            return run_fail(run, JOB_COND_START_FAILED, &err);
+        }
+        if (tries == 1)
+            log_err("worker.start.waits", &err);
+        enum phase_result result = run_pause(run, retry_pause_ms(&launch_retry, tries));
+        if (result != PHASE_DONE)
+            return result;
+    }
+}
+
+enum phase_result phase_launch(struct run *run)
+{
+    const struct config *cfg = run->w->cfg;
+    /* The claim and its moves are on record before there is a process. */
+    enum phase_result result = run_commit_now(run);
+    if (result == PHASE_DONE)
+        result = run_interrupted(run);
+    if (result != PHASE_DONE)
+        return result;
+    char output_dir[TENANT_SIZE + UUID_TEXT_SIZE + 32];
+    (void)snprintf(output_dir, sizeof(output_dir), "%s/%s/%llu", run->job->tenant, run->id_text,
+                   (unsigned long long)run->run);
+    const char **argv = make_argv(run->request);
+    if (!argv)
+        return PHASE_LOST;
+    struct runner_start start = {
+        .job = run->job->id,
+        .fence = run->hold.fence,
+        .run = run->run,
+        .argv = argv,
+        .env = (const char *const *)run->environment.items,
+        .output_root = cfg->archive_root,
+        .output_dir = output_dir,
+        .output_max_bytes = cfg->worker_output_max_bytes,
+        .limits = {.wall_ms = (uint64_t)run->job->max_seconds * 1000,
+                   .grace_ms = cfg->worker_grace_ms,
+                   .memory_bytes = run->job->memory_mb * MIB},
+    };
+    run->started = true; /* from here on a process may exist */
+    run->runner_fence = run->hold.fence;
+    result = ask(run, &start);
+    free(argv);
+    return result;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+#include "worker/run.h"
+
+#include "common/base/clock.h"
+#include "common/base/fs.h"
+#include "worker/fetch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool interrupted(void *arg)
+{
+    const struct run *run = arg;
+    return slot_mail(run->slot) & (MAIL_CANCEL | MAIL_FENCED | MAIL_LEAVE);
+}
+
+static enum err_code fill(struct run *run, const struct job_input *input, int fd, struct err *err)
+{
+    const struct config *cfg = run->w->cfg;
+    if (!input->source_url) {
+        const char *at = input->content.ptr;
+        for (size_t left = input->content.len; left > 0;) {
+            ssize_t done = write(fd, at, left);
+            if (done < 0 && errno != EINTR)
+                return err_set_errno(err, ERR_IO, errno, "cannot write it");
+            at += done > 0 ? done : 0;
+            left -= done > 0 ? (size_t)done : 0;
+        }
+        return ERR_OK;
+    }
+    struct fetch fetch = {
+        .url = input->source_url,
+        .fd = fd,
+        .max_bytes = cfg->worker_input_max_bytes,
+        .deadline_ms = clock_mono_ms() + cfg->worker_stage_timeout_ms,
+        .roots = &cfg->worker_file_roots,
+        .arg = run,
+        .interrupted = interrupted,
+    };
+    return fetch_run(&fetch, err);
+}
+
+static enum err_code stage_input(struct run *run, int home_fd, const struct job_input *input,
+                                 struct err *err)
+{
+    FD_AUTO int fd = -1;
+    enum err_code rc = ERR_OK;
+    const char *slash = strrchr(input->target_path, '/');
+    if (slash) {
+        char *parent = strndup(input->target_path, (size_t)(slash - input->target_path));
+        if (!parent)
+            return err_set(err, ERR_NOMEM, "no memory for a path");
+        rc = fs_make_dirs(home_fd, parent, 0755, NULL, err);
+        free(parent);
+    }
+    if (rc == ERR_OK)
+        rc = fs_open_beneath(home_fd, input->target_path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW,
+                             0600, &fd, err);
+    if (rc == ERR_OK)
+        rc = fill(run, input, fd, err);
+    if (rc == ERR_OK && fchmod(fd, input->mode) != 0)
+        rc = err_set_errno(err, ERR_IO, errno, "cannot set its mode");
+    return rc;
+}
+
+enum phase_result phase_stage(struct run *run)
+{
+    char home[RUNNER_DIR_SIZE + 8];
+    FD_AUTO int home_fd = -1;
+    struct err err = {0};
+    if (run_has_remote_inputs(run)) {
+        enum phase_result result = run_commit_now(run); /* it may take a while: say so */
+        if (result != PHASE_DONE)
+            return result;
+    }
+    (void)snprintf(home, sizeof(home), "%s/work", run->dir);
+    if (fs_make_dirs(run->w->work_fd, home, 0700, &home_fd, &err))
+        return run_fail(run, JOB_COND_START_FAILED, &err);
+    for (size_t i = 0; i < run->request->input_count; i++) {
+        const struct job_input *input = &run->request->inputs[i];
+        enum phase_result result = run_interrupted(run);
+        if (result != PHASE_DONE)
+            return result;
+        if (stage_input(run, home_fd, input, &err) == ERR_OK)
+            continue;
+        result = run_interrupted(run);
+        if (result != PHASE_DONE)
+            return result;
+        err_prefix(&err, "input %.100s: ", input->target_path);
+        return run_fail(run, JOB_COND_INPUT_FAILED, &err);
+    }
+    return run_interrupted(run);
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+#include "worker/run.h"
+
+#include "common/base/clock.h"
+#include "common/base/fault.h"
+#include "common/base/log.h"
+#include "worker/stats.h"
+
+#define SHORT_RUN_MS 50      /* a run that ends within this has no commit of its own for RUNNING */
+#define COMMIT_PAUSE_MS 1000 /* between tries to record RUNNING while the database is away */
+#define KILL_PAUSE_MS 200
+#define FOREVER_MS ((int64_t)24 * 3600 * 1000)
+
+static void take_record(struct run *run)
+{
+    if (!run->exited) {
+        slot_take_exit(run->slot, &run->record);
+        run->exited = true;
+    }
+    FAULT("worker.child_ended");
+    metric_observe_us(&stat_run, (int64_t)run->record.wall_ms * 1000);
+}
+
+static enum phase_result judge(struct run *run)
+{
+    struct outcome_facts facts = {
+        .record = &run->record,
+        .program = run->request ? run->request->command.items[0] : "?",
+        .max_seconds = run->job->max_seconds,
+        .memory_mb = run->job->memory_mb,
+    };
+    outcome_judge(&facts, &run->end);
+    if (run->end.lost)
+        return PHASE_LOST;
+    return run->end.state == JOB_CANCELLED ? run_cancelled(run) : PHASE_DONE;
+}
+
+/* Asks the runner to end it; what it did is told by the exit record. */
+static bool kill_run(struct run *run)
+{
+    struct err err = {0};
+    enum err_code rc = runner_link_kill(run->w->runner, &run->job->id, run->runner_fence,
+                                        (int)run->w->cfg->worker_grace_ms, KILL_NOTE_CANCEL, &err);
+    if (rc) {
+        log_err("worker.kill", &err);
+        return false;
+    }
+    log_event(LOG_INFO, "worker.job.cancelling", LOG_S("job", run->id_text));
+    return true;
+}
+
+/* Records RUNNING once; an away database is tried again later, while the run goes on. */
+static enum phase_result record_running(struct run *run, int64_t *next_ms)
+{
+    struct err err = {0};
+    enum err_code rc = run_commit(run, &err);
+    *next_ms = clock_mono_ms() + (rc ? COMMIT_PAUSE_MS : FOREVER_MS);
+    return rc == ERR_FENCED ? PHASE_FENCED : PHASE_DONE;
+}
+
+enum phase_result phase_wait(struct run *run)
+{
+    int64_t next_ms = clock_mono_ms() + SHORT_RUN_MS;
+    unsigned mask = MAIL_EXITED | MAIL_CANCEL | MAIL_FENCED | MAIL_LEAVE;
+    while (!run->exited) {
+        unsigned mail = slot_wait(run->slot, mask, next_ms);
+        if (mail & MAIL_EXITED)
+            break;
+        if (mail & MAIL_FENCED)
+            return PHASE_FENCED;
+        if (mail & MAIL_LEAVE)
+            return PHASE_LEFT;
+        if (mail & MAIL_CANCEL) {
+            if (kill_run(run))
+                mask &= ~(unsigned)MAIL_CANCEL;
+            else if (run_pause(run, KILL_PAUSE_MS) == PHASE_FENCED)
+                return PHASE_FENCED;
+        }
+        if (!mail && record_running(run, &next_ms) == PHASE_FENCED)
+            return PHASE_FENCED;
+    }
+    take_record(run);
+    return judge(run);
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT */
+#include "worker/receive.h"
+
+#include "common/base/clock.h"
+#include "common/base/fault.h"
+#include "common/base/log.h"
+#include "common/model/message.h"
+#include "common/model/retry.h"
+#include "worker/run.h"
+#include "worker/stats.h"
+
+#define PUBLISH_WAIT_MS 5000
+#define RACE_PAUSE_MS 20 /* another slot of ours is in the middle of a claim */
+
+static const struct retry read_retry = {100, 5000};
+
+/* What a slot knows of the message that it handles. */
+struct receipt {
+    struct worker *w;
+    struct slot *slot;
+    struct message message;
+    char id_text[UUID_TEXT_SIZE];
+    char traceparent[64];
+    uint32_t delivery_count;
+    struct job *job; /* as read last; NULL: there is none */
+};
+
+static enum err_code read_job(struct receipt *receipt, struct err *err)
+{
+    struct job *job = NULL;
+    enum err_code rc = job_store_get(receipt->w->store, NULL, &receipt->message.job, &job, err);
+    if (rc && rc != ERR_NOT_FOUND)
+        return rc;
+    if (rc == ERR_NOT_FOUND)
+        err_clear(err);
+    job_free(receipt->job);
+    receipt->job = job;
+    return ERR_OK;
+}
+
+static enum err_code judge(struct receipt *receipt, enum receive_verdict *ret_verdict,
+                           struct err *err)
+{
+    enum err_code rc = read_job(receipt, err);
+    if (rc)
+        return rc;
+    struct receive_facts facts = {
+        .job = receipt->job,
+        .epoch = receipt->message.epoch,
+        .me = &receipt->w->id,
+        .slot_known = slots_hold(receipt->w->slots, &receipt->message.job),
+        .owner_state = WORKER_DEAD, /* of a worker without a row */
+    };
+    if (receive_needs_owner_state(&facts)) {
+        rc = worker_store_state(receipt->w->store, &receipt->job->owner_worker, &facts.owner_state,
+                                err);
+        if (rc && rc != ERR_NOT_FOUND)
+            return rc;
+        err_clear(err);
+    }
+    *ret_verdict = receive_judge(&facts);
+    return ERR_OK;
+}
+
+static enum err_code settle(struct receipt *receipt, enum bus_settle how, enum stat_delivery kind)
+{
+    metric_count(&stat_deliveries, kind, 1);
+    slot_settle(receipt->slot, how);
+    return ERR_OK;
+}
+
+static enum err_code acknowledge_stale(struct receipt *receipt)
+{
+    log_event(LOG_DEBUG, "worker.delivery.stale", LOG_S("job", receipt->id_text),
+              LOG_U("epoch", receipt->message.epoch));
+    metric_count(&stat_stale, 0, 1);
+    slot_settle(receipt->slot, BUS_ACK);
+    return ERR_OK;
+}
+
+/* Publishes this message once more, to come back later by `exchange`. */
+static enum err_code copy_message(struct receipt *receipt, struct err *err)
+{
+    char body[MESSAGE_SIZE_MAX];
+    size_t length = message_write(&receipt->message, body);
+    struct bus_message copy = {
+        .exchange = BUS_DEFER,
+        .routing_key = receipt->w->queue,
+        .body = {body, length},
+        .message_id = receipt->id_text,
+        .traceparent = receipt->traceparent[0] ? receipt->traceparent : NULL,
+        .defer_s = (receipt->w->cfg->fleet_defer_ms + 999) / 1000,
+    };
+    return bus_publish_wait(receipt->w->publisher, &copy, clock_mono_ms() + PUBLISH_WAIT_MS, err);
+}
+
+/* The copy is confirmed before the original is acknowledged: at worst there are two. */
+static enum err_code defer(struct receipt *receipt, struct err *err)
+{
+    enum err_code rc = copy_message(receipt, err);
+    if (rc)
+        return rc;
+    log_event(LOG_INFO, "worker.delivery.deferred", LOG_S("job", receipt->id_text));
+    return settle(receipt, BUS_ACK, STAT_DEFERRED);
+}
+
+static enum err_code wake_recovery(struct receipt *receipt)
+{
+    char body[MESSAGE_SIZE_MAX];
+    struct err ignored = {0}; /* recovery also reads its table when something is due */
+    struct bus_message wake = {
+        .exchange = BUS_RECOVERY,
+        .routing_key = receipt->job->tenant,
+        .body = {body, message_write(&receipt->message, body)},
+    };
+    best_effort(bus_publish(receipt->w->publisher, &wake, NULL, NULL, &ignored));
+    return settle(receipt, BUS_ACK, STAT_HELD);
+}
+
+/* Our own message has come back: the slot that drives the job goes on with the new delivery. */
+static enum err_code adopt(struct receipt *receipt, struct err *err)
+{
+    if (receipt->delivery_count >= receipt->w->cfg->amqp_delivery_limit / 2)
+        return defer(receipt, err); /* a fresh copy: this one nears the broker's limit */
+    struct bus_delivery *delivery = slot_take_delivery(receipt->slot);
+    if (!delivery)
+        return ERR_OK;
+    switch (slots_hand_over(receipt->w->slots, &receipt->message.job, &delivery)) {
+    case HANDOVER_DONE:
+        log_event(LOG_INFO, "worker.delivery.adopted", LOG_S("job", receipt->id_text));
+        metric_count(&stat_deliveries, STAT_ADOPTED, 1);
+        return ERR_OK;
+    case HANDOVER_DUPLICATE:
+        metric_count(&stat_stale, 0, 1);
+        bus_settle(&delivery, BUS_ACK);
+        return ERR_OK;
+    case HANDOVER_NOBODY: /* it has just ended */
+        bus_settle(&delivery, BUS_REQUEUE);
+        return ERR_OK;
+    }
+    return ERR_OK;
+}
+
+static void observe_wait(const struct job *job)
+{
+    int64_t waited_us = clock_wall_us() - job->created_us; /* two clocks: for people only */
+    if (job->fence == 0)
+        metric_observe_us(&stat_queue_wait, waited_us > 0 ? waited_us : 0);
+}
+
+/* Claims the job, or takes it over, and drives it. ERR_CONFLICT: look again. */
+static enum err_code take(struct receipt *receipt, bool from_owner, struct err *err)
+{
+    bool loss = from_owner && job_state_has_run(receipt->job->status);
+    char owner[UUID_TEXT_SIZE] = "";
+    char detail[JOB_REASON_SIZE] = "";
+    if (!slot_hold_job(receipt->slot, &receipt->message.job))
+        return err_set(err, ERR_CONFLICT, "another slot claims it");
+    if (from_owner) {
+        (void)uuid_text(&receipt->job->owner_worker, owner);
+        (void)snprintf(detail, sizeof(detail), "from worker %s, fence %llu", owner,
+                       (unsigned long long)receipt->job->fence);
+    }
+    observe_wait(receipt->job);
+    struct run run;
+    run_open(&run, receipt->w, receipt->slot, &receipt->job);
+    (void)snprintf(run.traceparent, sizeof(run.traceparent), "%s", receipt->traceparent);
+    enum err_code rc = run_claim(&run, from_owner, loss, detail[0] ? detail : NULL, err);
+    if (rc == ERR_OK) {
+        FAULT("worker.claimed");
+        metric_count(&stat_deliveries, from_owner ? STAT_TAKEN_OVER : STAT_CLAIMED, 1);
+        metric_count(&stat_losses, 0, loss);
+        if (!run_drive(&run))
+            rc = err_set(err, ERR_CONFLICT, "fenced"); /* the message is looked at again */
+    }
+    slot_release_job(receipt->slot);
+    run_close(&run);
+    return rc;
+}
+
+/* One row of the table of docs/ownership.md each. ERR_OK: dealt with. */
+static enum err_code act(struct receipt *receipt, enum receive_verdict verdict, struct err *err)
+{
+    switch (verdict) {
+    case RECEIVE_UNKNOWN:
+        log_event(LOG_WARN, "worker.delivery.unknown", LOG_S("job", receipt->id_text));
+        return settle(receipt, BUS_REJECT, STAT_UNKNOWN);
+    case RECEIVE_STALE:
+        return acknowledge_stale(receipt);
+    case RECEIVE_ENDED:
+        run_tell_end(receipt->w, receipt->job, receipt->job->status);
+        return settle(receipt, BUS_ACK, STAT_ENDED);
+    case RECEIVE_HELD:
+        return wake_recovery(receipt);
+    case RECEIVE_CLAIM:
+        return take(receipt, false, err);
+    case RECEIVE_ADOPT:
+        return adopt(receipt, err);
+    case RECEIVE_DEFER:
+        return defer(receipt, err);
+    case RECEIVE_TAKE_OVER:
+        return take(receipt, true, err);
+    }
+    return err_set(err, ERR_INTERNAL, "no such verdict");
+}
+
+/* false: it is no message of ours, and was rejected. */
+static bool open_receipt(struct receipt *receipt)
+{
+    const struct bus_delivery *delivery = slot_delivery(receipt->slot);
+    struct err err = {0};
+    if (delivery->redelivered)
+        metric_count(&stat_redeliveries, 0, 1);
+    receipt->delivery_count = delivery->delivery_count;
+    (void)snprintf(receipt->traceparent, sizeof(receipt->traceparent), "%s", delivery->traceparent);
+    enum err_code rc = delivery->truncated
+                           ? err_set(&err, ERR_TOO_LARGE, "longer than any message of ours")
+                           : message_read(delivery->body, &receipt->message, &err);
+    if (rc) {
+        log_err("worker.delivery.unparsable", &err);
+        (void)settle(receipt, BUS_REJECT, STAT_UNPARSABLE);
+        return false;
+    }
+    (void)uuid_text(&receipt->message.job, receipt->id_text);
+    return true;
+}
+
+void receive_delivery(struct worker *w, struct slot *slot)
+{
+    struct receipt receipt = {.w = w, .slot = slot};
+    if (!open_receipt(&receipt))
+        return;
+    FAULT("worker.received");
+    log_set_request(receipt.id_text);
+    for (uint32_t tries = 1;; tries++) {
+        struct err err = {0};
+        enum receive_verdict verdict = RECEIVE_UNKNOWN;
+        enum err_code rc = judge(&receipt, &verdict, &err);
+        if (rc == ERR_OK)
+            rc = act(&receipt, verdict, &err);
+        if (rc == ERR_OK || slot_delivery_lost(slot))
+            break;
+        if (rc != ERR_CONFLICT && tries == 1)
+            log_err("worker.delivery.waits", &err);
+        int64_t pause_ms =
+            rc == ERR_CONFLICT && tries < 50 ? RACE_PAUSE_MS : retry_pause_ms(&read_retry, tries);
+        if (slot_wait(slot, MAIL_FENCED | MAIL_LEAVE | MAIL_LOST, clock_mono_ms() + pause_ms))
+            break; /* what is not settled goes back to the queue */
+    }
+    job_free(receipt.job);
+}

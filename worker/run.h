@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WORKER_RUN_H
+#define WORKER_RUN_H
+
+/* run: one job as a slot drives it, from its claim to its end. The phases note the states that they
+ * reach; notes become rows (several moves in one transaction) when a commit is due: a claim with
+ * what follows at once, RUNNING if it lasts, the end.
+ * Threads: owner (the slot's thread).
+ * Memory:  run_open() takes the job; run_close() frees all of it. */
+
+#include "common/model/job_request.h"
+#include "common/store/job_store.h"
+#include "worker/environment.h"
+#include "worker/outcome.h"
+#include "worker/runner/client.h"
+#include "worker/worker.h"
+
+enum phase_result {
+    PHASE_DONE,   /* on to the next phase */
+    PHASE_ENDED,  /* the job ends here, as run->end says */
+    PHASE_LOST,   /* the infrastructure ended the run: charge a loss, run again */
+    PHASE_FENCED, /* somebody else may own the job: kill, write nothing */
+    PHASE_LEFT,   /* the worker stops: leave the job as it is */
+};
+
+struct run {
+    struct worker *w;
+    struct slot *slot;
+    struct job *job;             /* as read before the claim; status is kept to what is recorded */
+    struct job_request *request; /* NULL if it cannot be read: reject says why */
+    struct err reject;
+    char id_text[UUID_TEXT_SIZE];
+    char traceparent[64];
+    struct job_hold hold;
+    struct job_move notes[JOB_MOVES_MAX]; /* reached, not recorded yet */
+    size_t note_count;
+    uint64_t run;                /* names directories: the fence that the run was started with */
+    char dir[RUNNER_DIR_SIZE];   /* beneath the worker's directory */
+    char home[WORKER_PATH_SIZE]; /* absolute: where the job starts */
+    bool adopted;                /* the runner had it when this worker came */
+    uint64_t runner_fence;       /* as the runner knows it */
+    bool started;                /* the runner holds it, or may: it was asked */
+    bool exited;                 /* record is filled */
+    struct runner_record record;
+    struct environment environment;
+    struct outcome end;
+};
+
+struct phase {
+    enum job_state state;
+    enum phase_result (*step)(struct run *run);
+};
+
+/* ret_run is of the caller's stack. Reads the request; a request that cannot be read is no error
+ * here. */
+void run_open(struct run *ret_run, struct worker *w, struct slot *slot, struct job **take_job);
+/* A run that the runner holds already: before the claim. */
+void run_found(struct run *run, const struct runner_job *found);
+void run_close(struct run *run);
+
+/* Claims it, with the moves that follow at once. from_owner: a takeover from the row's owner.
+ * ERR_CONFLICT: read the row again. */
+MUST_USE enum err_code run_claim(struct run *run, bool from_owner, bool charge_loss,
+                                 const char *detail, struct err *err);
+/* Drives a claimed job until it ended or is left; false: it was fenced, and a delivery that the
+ * slot still holds has to be looked at again. */
+bool run_drive(struct run *run);
+
+/* ---- for the phases ------------------------------------------------------------------------ */
+
+void run_note(struct run *run, enum job_state state);
+/* Writes the notes. ERR_FENCED; others may pass. */
+MUST_USE enum err_code run_commit(struct run *run, struct err *err);
+/* As run_commit, tried again until it is written, fenced or left. */
+MUST_USE enum phase_result run_commit_now(struct run *run);
+/* Something that ends the phase early: cancel (the end is filled), fence, stop. */
+MUST_USE enum phase_result run_interrupted(struct run *run);
+/* Fills the end: FAILED for this condition, with a reason. Answers PHASE_ENDED. */
+enum phase_result run_fail(struct run *run, enum job_condition condition, const struct err *why);
+/* Fills the end: CANCELLED, and by whom. Answers PHASE_ENDED. */
+enum phase_result run_cancelled(struct run *run);
+/* Waits; what came of FENCED and LEAVE, or DONE after pause_ms. */
+MUST_USE enum phase_result run_pause(struct run *run, int64_t pause_ms);
+/* Something is to be fetched, which may take a while. */
+bool run_has_remote_inputs(const struct run *run);
+
+/* run_end.c */
+/* Records the end, tells it, cleans up, acknowledges. */
+enum phase_result run_finish(struct run *run);
+/* Kills what runs, removes it, logs both fences. */
+void run_drop(struct run *run);
+/* The worker stops: gives back what has no process. */
+void run_leave(struct run *run);
+/* Charges the loss and makes the run ready to begin again (DONE). */
+enum phase_result run_lose(struct run *run);
+/* The run's directory, once nobody needs it. */
+void run_remove_dir(struct run *run);
+/* Tells the end of a job to whoever waits for it; best effort. */
+void run_tell_end(struct worker *w, const struct job *job, enum job_state state);
+
+#define PHASE(state, function, ...) enum phase_result phase_##function(struct run *run);
+#include "worker/phase.def"
+#undef PHASE
+
+#endif

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+#include "worker/run.h"
+
+#include "common/base/clock.h"
+#include "common/base/fault.h"
+#include "common/base/fs.h"
+#include "common/base/log.h"
+#include "common/model/message.h"
+#include "common/model/retry.h"
+#include "common/store/outbox_store.h"
+#include "worker/stats.h"
+
+#define DROP_WAIT_MS 10000
+#define PUBLISH_WAIT_MS 2000
+
+static const struct retry end_retry = {100, 5000};
+
+static struct job_outcome outcome_row(const struct run *run)
+{
+    const struct runner_record *record = &run->record;
+    struct job_outcome row = {
+        .condition = run->end.condition,
+        .reason = run->end.reason[0] ? run->end.reason : NULL,
+        .attempt = run->end.attempt,
+    };
+    if (!run->exited)
+        return row;
+    row.run_fence = run->run;
+    row.has_exit_code = record->exit_code >= 0 && !record->signal && !record->start_error[0];
+    row.exit_code = row.has_exit_code ? record->exit_code : 0;
+    row.term_signal = record->signal;
+    row.out = (struct job_stream){record->out.total_bytes, record->out.kept_bytes};
+    row.errs = (struct job_stream){record->err.total_bytes, record->err.kept_bytes};
+    return row;
+}
+
+static enum phase_result commit_end(struct run *run)
+{
+    struct job_outcome row = outcome_row(run);
+    int64_t start_us = clock_mono_us();
+    for (uint32_t tries = 1;; tries++) {
+        struct err err = {0};
+        enum err_code rc = job_store_move(run->w->store, &run->hold, run->job->status, run->notes,
+                                          run->note_count, &row, &err);
+        if (rc == ERR_OK) {
+            metric_observe_us(&stat_commit, clock_mono_us() - start_us);
+            return PHASE_DONE;
+        }
+        if (rc == ERR_FENCED)
+            return PHASE_FENCED;
+        /* The exit record on the disk keeps the result until the database takes it. */
+        if (tries == 1)
+            log_err("worker.end.waits", &err);
+        enum phase_result result = run_pause(run, retry_pause_ms(&end_retry, tries));
+        if (result != PHASE_DONE)
+            return result;
+    }
+}
+
+void run_tell_end(struct worker *w, const struct job *job, enum job_state state)
+{
+    char id[UUID_TEXT_SIZE];
+    char key[BUS_NAME_SIZE];
+    char body[160];
+    struct err err = {0};
+    (void)uuid_text(&job->id, id);
+    (void)snprintf(key, sizeof(key), "%s.ended.%s", job->tenant, id);
+    (void)snprintf(body, sizeof(body), "{\"v\":1,\"job\":\"%s\",\"status\":\"%s\"}", id,
+                   job_state_text(state));
+    struct bus_message message = {
+        .exchange = BUS_EVENTS, .routing_key = key, .body = sv_of(body), .transient = true};
+    best_effort(bus_publish(w->publisher, &message, NULL, NULL, &err));
+}
+
+void run_remove_dir(struct run *run)
+{
+    struct err err = {0};
+    if (fs_remove_tree(run->w->work_fd, run->dir, &err))
+        log_err("worker.dir.kept", &err);
+}
+
+/* The runner's record goes, then the directory; what cannot be done now is done at the next start,
+ * when the runner still lists the run. */
+static void clean_up(struct run *run)
+{
+    struct err err = {0};
+    enum err_code rc = ERR_OK;
+    if (run->started)
+        rc = runner_link_forget(run->w->runner, &run->job->id, run->runner_fence, &err);
+    if (rc == ERR_OK || rc == ERR_NOT_FOUND)
+        run_remove_dir(run);
+    else
+        log_err("worker.run.kept", &err);
+}
+
+static void log_end(const struct run *run)
+{
+    log_event(LOG_INFO, "worker.job.ended", LOG_S("job", run->id_text),
+              LOG_S("state", job_state_text(run->end.state)),
+              LOG_S("condition", job_condition_text(run->end.condition)),
+              LOG_S("reason", run->end.reason), LOG_U("fence", run->hold.fence),
+              LOG_U("wall_ms", run->record.wall_ms));
+}
+
+enum phase_result run_finish(struct run *run)
+{
+    run_note(run, run->end.state);
+    struct job_move *last = &run->notes[run->note_count - 1];
+    last->detail = run->end.reason[0] ? run->end.reason : NULL;
+    enum phase_result result = commit_end(run);
+    if (result != PHASE_DONE)
+        return result;
+    FAULT("worker.terminal_committed");
+    log_end(run);
+    metric_count(&stat_outcomes,
+                 run->end.state == JOB_FINISHED ? STAT_FINISHED
+                 : run->end.state == JOB_FAILED ? STAT_FAILED
+                                                : STAT_CANCELLED,
+                 1);
+    run_tell_end(run->w, run->job, run->end.state);
+    clean_up(run);
+    slot_settle(run->slot, BUS_ACK);
+    FAULT("worker.acknowledged");
+    return PHASE_DONE;
+}
+
+static void log_fenced(const struct run *run)
+{
+    AUTO(job_free) struct job *now = NULL;
+    struct err err = {0};
+    uint64_t fence_now = 0;
+    if (job_store_get(run->w->store, NULL, &run->job->id, &now, &err) == ERR_OK)
+        fence_now = now->fence;
+    metric_count(&stat_fenced, 0, 1);
+    log_event(LOG_WARN, "worker.job.fenced", LOG_S("job", run->id_text),
+              LOG_U("fence", run->hold.fence), LOG_U("fence_now", fence_now));
+}
+
+void run_drop(struct run *run)
+{
+    struct err err = {0};
+    if (run->started && !run->exited) {
+        best_effort(runner_link_kill(run->w->runner, &run->job->id, run->runner_fence, 0,
+                                     KILL_NOTE_FENCED, &err));
+        (void)slot_wait(run->slot, MAIL_EXITED, clock_mono_ms() + DROP_WAIT_MS);
+    }
+    /* A worker that drops everything leaves the runs to the list of its next incarnation. */
+    if (atomic_load(&run->w->fenced))
+        return;
+    log_fenced(run);
+    clean_up(run);
+}
+
+static void send_again(struct run *run, uint64_t outbox_id, uint32_t epoch)
+{
+    char body[MESSAGE_SIZE_MAX];
+    char key[BUS_NAME_SIZE];
+    struct message message = {run->job->id, epoch};
+    struct err err = {0};
+    size_t length = message_write(&message, body);
+    struct bus_message out = {
+        .exchange = BUS_SUBMIT,
+        .routing_key = bus_submit_queue(run->job->tenant, run->job->queue, key),
+        .body = {body, length},
+        .message_id = run->id_text,
+        .traceparent = run->traceparent[0] ? run->traceparent : NULL,
+    };
+    /* If it is not sent, the relay does it. */
+    if (bus_publish_wait(run->w->publisher, &out, clock_mono_ms() + PUBLISH_WAIT_MS, &err) ==
+        ERR_OK)
+        best_effort(outbox_store_delete(run->w->store, &outbox_id, 1, &err));
+}
+
+void run_leave(struct run *run)
+{
+    struct err err = {0};
+    uint64_t outbox_id = 0;
+    uint32_t epoch = 0;
+    if (run->started) {
+        log_event(LOG_INFO, "worker.job.left", LOG_S("job", run->id_text),
+                  LOG_U("fence", run->hold.fence));
+        atomic_fetch_add(&run->w->left, 1);
+        return;
+    }
+    enum err_code rc = job_store_hand_back(run->w->store, &run->hold, run->job->status,
+                                           "the worker stops", &outbox_id, &epoch, &err);
+    if (rc) {
+        log_err("worker.job.kept", &err);
+        return;
+    }
+    log_event(LOG_INFO, "worker.job.given_back", LOG_S("job", run->id_text));
+    send_again(run, outbox_id, epoch);
+    run_remove_dir(run);
+    slot_settle(run->slot, BUS_ACK);
+}
+
+enum phase_result run_lose(struct run *run)
+{
+    char detail[JOB_REASON_SIZE];
+    (void)snprintf(detail, sizeof(detail), "run %llu: %.300s", (unsigned long long)run->run,
+                   run->end.reason);
+    log_event(LOG_WARN, "worker.job.lost", LOG_S("job", run->id_text), LOG_S("why", detail),
+              LOG_U("losses", run->job->losses + 1));
+    /* First the record, then the charge: a crash between the two charges the loss once. */
+    clean_up(run);
+    run->adopted = false;
+    run->started = false;
+    run->exited = false;
+    environment_free(&run->environment);
+    for (uint32_t tries = 1;; tries++) {
+        struct err err = {0};
+        enum err_code rc = run_claim(run, true, true, detail, &err);
+        if (rc == ERR_OK) {
+            metric_count(&stat_losses, 0, 1);
+            return PHASE_DONE;
+        }
+        if (rc == ERR_CONFLICT || rc == ERR_FENCED)
+            return PHASE_FENCED;
+        enum phase_result result = run_pause(run, retry_pause_ms(&end_retry, tries));
+        if (result != PHASE_DONE)
+            return result;
+    }
+}
