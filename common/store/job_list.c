@@ -162,7 +162,8 @@ enum err_code job_store_list(struct store *store, const struct job_query *query,
     if (rc == ERR_OK)
         rc = store_once(store, run_search, &search, err);
     if (rc == ERR_OK) {
-        struct job_list list = {.count = search.rows.count, .items = rows_take(&search.rows)};
+        struct job_list list = {.count = search.rows.count};
+        list.items = rows_take(&search.rows);
         list.more = list.count > query->limit;
         if (list.more)
             job_free(list.items[--list.count]);
