@@ -84,7 +84,7 @@ static void send_call(struct calls *calls, struct call_slot *slot)
 static struct call_slot *free_slot(struct calls *calls)
 {
     for (size_t i = 0; i < ARRAY_LEN(calls->slots); i++) {
-        if (calls->slots[i].state == CALL_FREE)
+        if (calls->slots[i].state == CALL_FREE && CHANNEL_CALLS + i <= calls->conn->channel_max)
             return &calls->slots[i];
     }
     return NULL;

@@ -209,6 +209,14 @@ static void *ack_all(void *arg)
     return NULL;
 }
 
+static void publish_one(const char *queue, struct ends *ends)
+{
+    struct err err = {0};
+    const struct bus_message message = {
+        .exchange = BUS_SUBMIT, .routing_key = queue, .body = SV("x"), .declare_queue = true};
+    assert_ok(bus_publish(pub, &message, ends_note, ends, &err));
+}
+
 static void three_hundred_channels_are_settled_by_four_threads(void **unused)
 {
     (void)unused;
@@ -223,12 +231,8 @@ static void three_hundred_channels_are_settled_by_four_threads(void **unused)
     struct bus_consumer *consumer = open_consumer(&setup, 0);
     bus_consumer_set_channels(consumer, 300);
     ends_init(&ends);
-    for (unsigned i = 0; i < MESSAGES; i++) {
-        struct err err = {0};
-        const struct bus_message message = {
-            .exchange = BUS_SUBMIT, .routing_key = queue, .body = SV("x"), .declare_queue = true};
-        assert_ok(bus_publish(pub, &message, ends_note, &ends, &err));
-    }
+    for (unsigned i = 0; i < MESSAGES; i++)
+        publish_one(queue, &ends);
     for (int i = 0; i < THREADS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, ack_all, &acker), 0);
     for (int i = 0; i < THREADS; i++)

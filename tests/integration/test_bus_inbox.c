@@ -120,6 +120,14 @@ static void heartbeats_keep_an_idle_connection_and_are_a_sign_of_life(void **unu
     tcp_proxy_free(proxy);
 }
 
+static bool is_held(const char *inbox)
+{
+    bool held = false;
+    struct err err = {0};
+    assert_ok(bus_queue_held(pub, inbox, soon(), &held, &err));
+    return held;
+}
+
 static void a_deleted_inbox_is_made_again(void **unused)
 {
     (void)unused;
@@ -133,11 +141,8 @@ static void a_deleted_inbox_is_made_again(void **unused)
     assert_true(receiver_wait(receiver, &receiver->ups, 1));
     (void)snprintf(arguments, sizeof(arguments), "delete_queue %s -p sluice", inbox);
     assert_true(broker_control(arguments));
-    int64_t deadline = soon();
-    while (!held && clock_mono_ms() < deadline) {
-        struct err err = {0};
-        assert_ok(bus_queue_held(pub, inbox, deadline, &held, &err));
-    }
+    for (int64_t deadline = soon(); !held && clock_mono_ms() < deadline;)
+        held = is_held(inbox);
     assert_true(held);
     bus_consumer_free(consumer);
     receiver_free(receiver);

@@ -34,6 +34,20 @@ static struct bus_message message_to(const char *queue)
                                 .declare_queue = true};
 }
 
+/* 1, or 0 when so many are in flight that half of those sent so far have to end first. */
+static unsigned publish_or_wait(struct bus_publisher *pub, const char *queue, struct ends *ends,
+                                unsigned sent)
+{
+    struct err err = {0};
+    struct bus_message message = message_to(queue);
+    enum err_code rc = bus_publish(pub, &message, ends_note, ends, &err);
+    if (rc == ERR_OK)
+        return 1;
+    assert_int_equal(rc, ERR_OVERLOADED);
+    assert_true(ends_wait(ends, sent / 2));
+    return 0;
+}
+
 static void every_message_is_confirmed_once_and_is_in_its_queue(void **unused)
 {
     (void)unused;
@@ -43,16 +57,8 @@ static void every_message_is_confirmed_once_and_is_in_its_queue(void **unused)
     char queue[BUS_NAME_SIZE];
     broker_queue(queue);
     ends_init(&ends);
-    for (unsigned sent = 0; sent < MANY;) {
-        struct err err = {0};
-        struct bus_message message = message_to(queue);
-        enum err_code rc = bus_publish(pub, &message, ends_note, &ends, &err);
-        if (rc == ERR_OVERLOADED)
-            assert_true(ends_wait(&ends, sent / 2));
-        else
-            assert_ok(rc);
-        sent += rc == ERR_OK;
-    }
+    for (unsigned sent = 0; sent < MANY;)
+        sent += publish_or_wait(pub, queue, &ends, sent);
     assert_true(ends_wait(&ends, MANY));
     assert_int_equal(ends.by_code[ERR_OK], MANY);
     assert_true(broker_wait_depth(pub, queue, MANY));
@@ -231,23 +237,26 @@ static void limits_of_number_size_and_time_are_kept(void **unused)
     tcp_proxy_free(proxy);
 }
 
+static void stop_at_once(struct tcp_proxy *proxy, enum tcp_proxy_mode mode)
+{
+    struct err err = {0};
+    struct bus_publisher *pub = NULL;
+    struct bus_config cfg = broker_config(tcp_proxy_port(proxy));
+    tcp_proxy_set(proxy, mode);
+    assert_ok(bus_publisher_open(&cfg, &pub, &err));
+    assert_false(bus_publisher_wait_up(pub, clock_mono_ms() + 300));
+    assert_int_equal(bus_publisher_state(pub), BUS_DOWN);
+    int64_t start = clock_mono_ms();
+    bus_publisher_free(pub);
+    assert_true(clock_mono_ms() - start < 1000);
+}
+
 static void it_stops_at_once_while_the_broker_is_away_or_mute(void **unused)
 {
     (void)unused;
-    struct err err = {0};
     struct tcp_proxy *proxy = tcp_proxy_open(broker_host(), broker_port());
-    struct bus_config cfg = broker_config(tcp_proxy_port(proxy));
-    const enum tcp_proxy_mode modes[] = {PROXY_HOLD, PROXY_SHUT};
-    for (size_t i = 0; i < ARRAY_LEN(modes); i++) {
-        struct bus_publisher *pub = NULL;
-        tcp_proxy_set(proxy, modes[i]);
-        assert_ok(bus_publisher_open(&cfg, &pub, &err));
-        assert_false(bus_publisher_wait_up(pub, clock_mono_ms() + 300));
-        assert_int_equal(bus_publisher_state(pub), BUS_DOWN);
-        int64_t start = clock_mono_ms();
-        bus_publisher_free(pub);
-        assert_true(clock_mono_ms() - start < 1000);
-    }
+    stop_at_once(proxy, PROXY_HOLD);
+    stop_at_once(proxy, PROXY_SHUT);
     tcp_proxy_free(proxy);
 }
 

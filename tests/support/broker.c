@@ -143,7 +143,8 @@ struct bus_delivery *receiver_take(struct receiver *receiver)
     (void)pthread_mutex_lock(&receiver->lock);
     delivery = receiver->held[0];
     receiver->held_count--;
-    memmove(receiver->held, receiver->held + 1, receiver->held_count * sizeof(receiver->held[0]));
+    for (unsigned i = 0; i < receiver->held_count; i++)
+        receiver->held[i] = receiver->held[i + 1];
     (void)pthread_mutex_unlock(&receiver->lock);
     return delivery;
 }
