@@ -13,9 +13,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define SILENCE_S 60u          /* MHD closes a connection on which nothing moves for so long */
-#define POOL_EXTRA_BYTES 16384 /* beside the header: what MHD needs for a request and its answer   \
-                                */
+#define SILENCE_S 60u /* MHD closes a connection on which nothing moves for so long */
+#define POOL_EXTRA_BYTES                                                                           \
+    16384 /* beside the header: what MHD needs for a request and its answer                        \
+           */
 #define LISTEN_BACKLOG 1024u
 
 static struct exchange *exchange_of(struct request *req)

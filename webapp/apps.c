@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+#include "webapp/entity.h"
+#include "webapp/handlers.h"
+#include "webapp/job_view.h"
+#include "webapp/web.h"
+
+#include "common/base/log.h"
+#include "common/model/job_request.h"
+#include "common/store/app_store.h"
+
+#define DEFINITION_LIMIT ((size_t)1024 * 1024)
+
+struct app_name {
+    char id[APP_ID_SIZE];
+    char version[APP_VERSION_SIZE];
+};
+
+static enum err_code name_of(const struct request *req, struct app_name *ret_name, struct err *err)
+{
+    enum err_code rc =
+        entity_name(req, 0, "application", false, ret_name->id, sizeof(ret_name->id), err);
+    if (rc)
+        return rc;
+    return entity_name(req, 1, "version", false, ret_name->version, sizeof(ret_name->version), err);
+}
+
+static json_t *app_view(const struct app *app)
+{
+    json_t *definition = json_loads(app->definition, 0, NULL);
+    return json_pack("{s:s,s:s,s:b,s:o,s:I,s:o,s:o}", "id", app->id, "version", app->app_version,
+                     "enabled", app->enabled, "definition", definition ? definition : json_null(),
+                     "revision", (json_int_t)app->version, "created", view_time(app->created_us),
+                     "updated", view_time(app->updated_us));
+}
+
+static enum err_code reply_app(struct request *req, unsigned status, const struct app_name *name,
+                               struct err *err)
+{
+    struct app app = {0};
+    enum err_code rc =
+        app_store_get(req->web->store, req->who.tenant, name->id, name->version, &app, err);
+    if (rc)
+        return rc;
+    reply_json(req, status, app_view(&app));
+    reply_tag(req, app.version);
+    app_done(&app);
+    return ERR_OK;
+}
+
+enum err_code app_list(struct request *req, struct err *err)
+{
+    struct app_list list = {0};
+    enum err_code rc = app_store_list(req->web->store, req->who.tenant, &list, err);
+    if (rc)
+        return rc;
+    json_t *apps = json_array();
+    for (size_t i = 0; i < list.count; i++)
+        json_array_append_new(apps, app_view(&list.items[i]));
+    app_list_done(&list);
+    reply_json(req, MHD_HTTP_OK, json_pack("{s:o}", "apps", apps));
+    return ERR_OK;
+}
+
+enum err_code app_get(struct request *req, struct err *err)
+{
+    struct app_name name;
+    enum err_code rc = name_of(req, &name, err);
+    return rc ? rc : reply_app(req, MHD_HTTP_OK, &name, err);
+}
+
+/* What stays as it is when a definition is replaced; must_exist as the request asked. */
+static enum err_code read_old(const struct request *req, const struct app_name *name,
+                              bool must_exist, bool *enabled, struct err *err)
+{
+    struct app app = {0};
+    enum err_code rc =
+        app_store_get(req->web->store, req->who.tenant, name->id, name->version, &app, err);
+    if (rc == ERR_OK)
+        *enabled = app.enabled;
+    app_done(&app);
+    if (rc != ERR_NOT_FOUND)
+        return rc;
+    err_clear(err);
+    if (!must_exist)
+        return ERR_OK;
+    return err_set(err, ERR_PRECONDITION, "there is no application %s version %s", name->id,
+                   name->version);
+}
+
+static enum err_code store_app(const struct request *req, const struct app_name *name,
+                               bool *ret_made, struct err *err)
+{
+    struct entity_condition condition;
+    uint32_t version = 0;
+    TEXT_AUTO char *text = strdup(buf_text(&req->body));
+    struct app app = {.enabled = true, .definition = text};
+    (void)snprintf(app.tenant, sizeof(app.tenant), "%s", req->who.tenant);
+    (void)snprintf(app.id, sizeof(app.id), "%s", name->id);
+    (void)snprintf(app.app_version, sizeof(app.app_version), "%s", name->version);
+    enum err_code rc =
+        text ? entity_condition(req, &condition, err) : err_set(err, ERR_NOMEM, "out of memory");
+    if (rc == ERR_OK && condition.must_exist)
+        rc = check_exists(req, name, err);
+    if (rc == ERR_OK)
+        rc =
+            app_store_put(req->web->store, &app, condition.expect_version, &version, ret_made, err);
+    return rc;
+}
+
+enum err_code app_put(struct request *req, struct err *err)
+{
+    struct app_name name;
+    char location[160];
+    bool made = false;
+    enum err_code rc = name_of(req, &name, err);
+    if (rc == ERR_OK && req->body.len > DEFINITION_LIMIT)
+        rc = err_set(err, ERR_TOO_LARGE, "a definition has at most %zu bytes", DEFINITION_LIMIT);
+    if (rc == ERR_OK)
+        rc = job_request_check_app(buf_sv(&req->body), err);
+    if (rc == ERR_OK)
+        rc = store_app(req, &name, &made, err);
+    if (rc == ERR_OK)
+        rc = reply_app(req, made ? MHD_HTTP_CREATED : MHD_HTTP_OK, &name, err);
+    if (rc)
+        return rc;
+    log_event(LOG_INFO, "app.put", LOG_S("tenant", req->who.tenant), LOG_S("app", name.id),
+              LOG_S("version", name.version), LOG_S("user", req->who.user));
+    (void)snprintf(location, sizeof(location), "/v1/apps/%s/%s", name.id, name.version);
+    if (made)
+        reply_header(req, "Location", location);
+    return ERR_OK;
+}
+
+enum err_code app_delete(struct request *req, struct err *err)
+{
+    struct app_name name;
+    struct entity_condition condition;
+    enum err_code rc = name_of(req, &name, err);
+    if (rc == ERR_OK)
+        rc = entity_condition(req, &condition, err);
+    if (rc == ERR_OK && condition.expect_version == UINT32_MAX)
+        rc = err_set_at(err, ERR_INVALID, "If-None-Match", "it makes no sense with DELETE");
+    if (rc == ERR_OK)
+        rc = app_store_delete(req->web->store, req->who.tenant, name.id, name.version,
+                              condition.expect_version, err);
+    if (rc)
+        return rc;
+    log_event(LOG_INFO, "app.delete", LOG_S("tenant", req->who.tenant), LOG_S("app", name.id),
+              LOG_S("version", name.version), LOG_S("user", req->who.user));
+    reply_empty(req, MHD_HTTP_NO_CONTENT);
+    return ERR_OK;
+}
+
+static enum err_code set_enabled(struct request *req, bool enabled, struct err *err)
+{
+    struct app_name name;
+    enum err_code rc = name_of(req, &name, err);
+    if (rc == ERR_OK)
+        rc =
+            app_store_enable(req->web->store, req->who.tenant, name.id, name.version, enabled, err);
+    if (rc)
+        return rc;
+    log_event(LOG_INFO, enabled ? "app.enable" : "app.disable", LOG_S("tenant", req->who.tenant),
+              LOG_S("app", name.id), LOG_S("version", name.version), LOG_S("user", req->who.user));
+    return reply_app(req, MHD_HTTP_OK, &name, err);
+}
+
+enum err_code app_enable(struct request *req, struct err *err)
+{
+    return set_enabled(req, true, err);
+}
+
+enum err_code app_disable(struct request *req, struct err *err)
+{
+    return set_enabled(req, false, err);
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+#include "webapp/filter_view.h"
+#include "webapp/handlers.h"
+#include "webapp/job_view.h"
+#include "webapp/jobs.h"
+
+#include "common/base/clock.h"
+
+/* The values that the filter read, by name. */
+static json_t *values_view(const struct filter *filter, const struct filter_row *row)
+{
+    json_t *values = json_object();
+    for (size_t i = 0; i < filter_use_count(filter); i++) {
+        struct filter_use use = filter_use_at(filter, i);
+        struct filter_value value = filter_use_value(filter, i, row);
+        json_object_setn_new(values, use.name.ptr, use.name.len, filter_value_view(&value));
+    }
+    return values;
+}
+
+static const char *verdict_of(const struct routing_queue *queue, const struct filter_row *row,
+                              bool decided)
+{
+    if (!queue->queue.enabled)
+        return "disabled";
+    if (!queue->filter)
+        return queue->is_default ? "default" : "no filter";
+    return decided ? "not tried" : filter_truth_text(filter_eval(queue->filter, row));
+}
+
+static json_t *tried_view(const struct routing *routing, const struct filter_row *row,
+                          const struct routing_queue *chosen)
+{
+    json_t *list = json_array();
+    bool decided = false;
+    for (size_t i = 0; i < routing_count(routing); i++) {
+        const struct routing_queue *queue = routing_at(routing, i);
+        bool tried = queue->queue.enabled && queue->filter && !decided;
+        json_t *view =
+            json_pack("{s:s,s:i,s:b,s:o,s:s,s:b}", "queue", queue->queue.name, "priority",
+                      (int)queue->queue.priority, "enabled", queue->queue.enabled, "filter",
+                      view_text(queue->queue.filter), "verdict", verdict_of(queue, row, decided),
+                      "chosen", queue == chosen);
+        json_object_set_new(view, "values",
+                            tried ? values_view(queue->filter, row) : json_object());
+        json_array_append_new(list, view);
+        decided = decided || (tried && queue == chosen);
+    }
+    return list;
+}
+
+/* ?owner=NAME: as if that user had sent it. */
+static enum err_code owner_of(const struct request *req, char *ret_owner, size_t size,
+                              struct err *err)
+{
+    struct sv owner = sv_of(req->who.user);
+    (void)uri_query(&req->uri, "owner", &owner);
+    if (owner.len == 0 || !sv_copy(owner, ret_owner, size))
+        return err_set_at(err, ERR_INVALID, "?owner", "owner has 1 to %zu bytes", size - 1);
+    return request_check_owner(req, ret_owner, err);
+}
+
+enum err_code queue_explain(struct request *req, struct err *err)
+{
+    AUTO(job_request_free) struct job_request *sent = NULL;
+    AUTO(job_request_free) struct job_request *complete = NULL;
+    AUTO(routing_put) struct routing *routing = NULL;
+    struct routing_row row;
+    char owner[AUTH_USER_SIZE];
+    enum err_code rc = owner_of(req, owner, sizeof(owner), err);
+    if (rc == ERR_OK)
+        rc = job_request_parse(buf_sv(&req->body), &sent, err);
+    if (rc == ERR_OK)
+        rc = submission_complete(req, &sent, &complete, err);
+    if (rc == ERR_OK)
+        rc = router_get(req->web->router, req->who.tenant, &routing, err);
+    if (rc)
+        return rc;
+    routing_row_init(&row, complete, req->who.tenant, owner, clock_wall_us());
+    const struct routing_queue *chosen = routing_choose(routing, &row.row);
+    reply_json(req, MHD_HTTP_OK,
+               json_pack("{s:o,s:s,s:o}", "queue", view_text(chosen ? chosen->queue.name : NULL),
+                         "owner", owner, "tried", tried_view(routing, &row.row, chosen)));
+    return ERR_OK;
+}

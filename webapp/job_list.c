@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+#include "webapp/job_search.h"
+
+#include "webapp/filter_view.h"
+#include "webapp/handlers.h"
+#include "webapp/job_view.h"
+#include "webapp/web.h"
+
+#define LINK_LIMIT ((size_t)65536)
+
+/* The same query with another cursor, encoded as it was sent. */
+static void reply_link(struct request *req, const char *cursor)
+{
+    BUF_AUTO struct buf link = BUF_INIT(LINK_LIMIT);
+    const char *at = req->uri.raw + req->uri.path_length;
+    const char *separator = "?";
+    buf_addf(&link, "<%.*s", (int)req->uri.path_length, req->uri.raw);
+    at += *at == '?';
+    while (*at) {
+        struct sv part = {at, strcspn(at, "&")};
+        if (part.len > 0 && strncmp(part.ptr, "cursor=", 7) != 0) {
+            buf_addf(&link, "%s%.*s", separator, SV_ARG(part));
+            separator = "&";
+        }
+        at += part.len + (at[part.len] == '&');
+    }
+    buf_addf(&link, "%scursor=%s>; rel=\"next\"", separator, cursor);
+    if (!link.failed)
+        reply_header(req, "Link", buf_text(&link));
+}
+
+static void reply_page(struct request *req, const struct job_search *search,
+                       const struct job_list *list)
+{
+    char cursor[CURSOR_TEXT_SIZE] = "";
+    json_t *jobs = json_array();
+    for (size_t i = 0; i < list->count; i++)
+        json_array_append_new(jobs, job_view(list->items[i], false));
+    if (list->more && list->count > 0)
+        cursor_write(&req->web->cursor_key, buf_sv(&search->name),
+                     &list->items[list->count - 1]->id, cursor);
+    reply_json(req, MHD_HTTP_OK,
+               json_pack("{s:o,s:o}", "jobs", jobs, "nextCursor", view_text(cursor)));
+    if (cursor[0])
+        reply_link(req, cursor);
+}
+
+enum err_code job_list(struct request *req, struct err *err)
+{
+    JOB_SEARCH_AUTO struct job_search search = {0};
+    struct filter_report report = {0};
+    struct job_list list = {0};
+    enum err_code rc = job_search_read(req, &search, &report, err);
+    if (rc == ERR_FILTER) {
+        reply_filter_problem(req, err, &report);
+        return ERR_OK;
+    }
+    if (rc == ERR_OK)
+        rc = job_store_list(req->web->store, &search.query, &list, err);
+    if (rc)
+        return rc;
+    reply_page(req, &search, &list);
+    job_list_done(&list);
+    return ERR_OK;
+}
