@@ -99,8 +99,8 @@ static enum err_code store_app(const struct request *req, const struct app_name 
     (void)snprintf(app.app_version, sizeof(app.app_version), "%s", name->version);
     enum err_code rc =
         text ? entity_condition(req, &condition, err) : err_set(err, ERR_NOMEM, "out of memory");
-    if (rc == ERR_OK && condition.must_exist)
-        rc = check_exists(req, name, err);
+    if (rc == ERR_OK)
+        rc = read_old(req, name, condition.must_exist, &app.enabled, err);
     if (rc == ERR_OK)
         rc =
             app_store_put(req->web->store, &app, condition.expect_version, &version, ret_made, err);
