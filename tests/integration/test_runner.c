@@ -4,12 +4,18 @@
 
 #include "tests/support/runner_fixture.h"
 
-#include "common/base/clock.h"
+#include "common/base/fs.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
 #define LAST_WORDS 200
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define PEAK_KIB ((uint64_t)400 * 1024) /* most of it is the sanitizer's */
+#else
+#define PEAK_KIB ((uint64_t)16 * 1024)
+#endif
 #define MIB ((size_t)1024 * 1024)
 
 static void exit_codes_are_kept(void **state)
@@ -121,7 +127,7 @@ static void the_working_directory_is_the_one_asked_for(void **state)
     struct site *site = *state;
     const char *argv[] = {"pwd", NULL};
     struct runner_start start = site_start(site, argv);
-    char expected[160];
+    char expected[300];
     start.working_dir = "somewhere/else";
     struct runner_job job = site_run(site, &start);
     struct runner_record record = site_end(site, &job.job);
@@ -178,7 +184,7 @@ static void output_below_the_cap_is_equal_byte_for_byte(void **state)
     assert_int_equal(record.out.total_bytes, 64 * MIB);
     assert_int_equal(record.out.kept_bytes, 64 * MIB);
     assert_false(record.out.truncated);
-    char script[400];
+    char script[600];
     char id[UUID_TEXT_SIZE];
     char dir[RUNNER_DIR_SIZE];
     (void)snprintf(script, sizeof(script), "cmp %s/tenant/%s/1/stdout %s/%s/work/copy",
@@ -188,6 +194,22 @@ static void output_below_the_cap_is_equal_byte_for_byte(void **state)
     assert_int_equal(record.exit_code, 0);
 }
 
+static uint64_t peak_kib(pid_t pid)
+{
+    char path[64];
+    uint64_t peak = 0;
+    struct err err = {0};
+    BUF_AUTO struct buf bytes = BUF_INIT(64UL * 1024);
+    FD_AUTO int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    (void)snprintf(path, sizeof(path), "%d/status", (int)pid);
+    assert_ok(fs_read(proc, path, &bytes, &err));
+    const char *line = strstr(buf_text(&bytes), "VmHWM:");
+    assert_non_null(line);
+    line += strcspn(line, "0123456789");
+    assert_true(sv_u64((struct sv){line, strspn(line, "0123456789")}, UINT32_MAX, &peak));
+    return peak;
+}
+
 static void a_flood_is_cut_and_counted(void **state)
 {
     struct site *site = *state;
@@ -195,6 +217,7 @@ static void a_flood_is_cut_and_counted(void **state)
         site_shell_end(site, "echo first; yes | head -c 200000000; echo last");
     BUF_AUTO struct buf bytes = BUF_INIT(2 * MIB);
     const uint64_t total = 6 + 200000000 + 5;
+    assert_true(peak_kib(site->runner) < PEAK_KIB);
     char marker[64];
     assert_int_equal(record.out.total_bytes, total);
     assert_int_equal(record.out.kept_bytes, MIB);
@@ -207,6 +230,54 @@ static void a_flood_is_cut_and_counted(void **state)
     assert_memory_equal(bytes.ptr, "first\ny\n", 8);
     assert_memory_equal(bytes.ptr + MIB / 2, marker, (size_t)length);
     assert_memory_equal(bytes.ptr + bytes.len - 7, "y\nlast\n", 7);
+}
+
+#define THREADS 8
+#define JOBS_EACH 12
+
+static void *run_jobs(void *arg)
+{
+    struct site *site = arg;
+    static const char *const argv[] = {"sh", "-c", "echo x; (setsid sleep 9 &); exit 7", NULL};
+    for (int i = 0; i < JOBS_EACH; i++) {
+        char id[UUID_TEXT_SIZE];
+        char entry[64];
+        char dir[64];
+        const char *env[] = {"PATH=/bin", "SLUICE_FENCE=1", entry, NULL};
+        struct err err = {0};
+        struct runner_job job;
+        bool existing = true;
+        struct runner_start start = {.job = uuid_v7(),
+                                     .fence = 1,
+                                     .argv = argv,
+                                     .env = env,
+                                     .output_root = site->archive,
+                                     .output_dir = dir,
+                                     .output_max_bytes = 5000};
+        (void)snprintf(dir, sizeof(dir), "many/%s", uuid_text(&start.job, id));
+        (void)snprintf(entry, sizeof(entry), "SLUICE_JOB_ID=%s", id);
+        if (runner_client_start(site->client, &start, &job, &existing, &err) != ERR_OK || existing)
+            return NULL;
+        struct runner_record record = site_end(site, &start.job);
+        if (record.exit_code != 7 || record.leftovers != 0 ||
+            runner_client_forget(site->client, &start.job, 1, &err) != ERR_OK)
+            return NULL;
+    }
+    return site;
+}
+
+static void many_threads_run_many_jobs(void **state)
+{
+    struct site *site = *state;
+    pthread_t threads[THREADS];
+    for (size_t i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, run_jobs, site), 0);
+    for (size_t i = 0; i < THREADS; i++) {
+        void *result = NULL;
+        assert_int_equal(pthread_join(threads[i], &result), 0);
+        assert_ptr_equal(result, site);
+    }
+    assert_int_equal(site_job_count(site), 0);
 }
 
 static void what_was_used_is_told(void **state)
@@ -279,6 +350,7 @@ int main(void)
         SITE_TEST(last_words_are_not_lost),
         SITE_TEST(output_below_the_cap_is_equal_byte_for_byte),
         SITE_TEST(a_flood_is_cut_and_counted),
+        SITE_TEST(many_threads_run_many_jobs),
         SITE_TEST(what_was_used_is_told),
         SITE_TEST(resource_limits_hold),
         SITE_TEST(the_wall_limit_asks_first_and_then_kills),

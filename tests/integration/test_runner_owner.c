@@ -289,7 +289,8 @@ static void a_ping_prolongs_the_grant(void **state)
 static int connect_raw(const struct site *site)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    (void)snprintf(address.sun_path, sizeof(address.sun_path), "%s/runner.sock", site->work);
+    (void)snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/runner.sock",
+                   site->work_dir);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_int_equal(connect(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
     return fd;
@@ -308,6 +309,45 @@ static void nonsense_on_the_socket_hurts_nobody(void **state)
         assert_int_equal(recv(fd, &byte, 1, 0), 0);
     }
     assert_int_equal(site_only_job(site).pid, job.pid);
+}
+
+static void workers_may_come_and_go_quickly(void **state)
+{
+    struct site *site = *state;
+    for (int i = 0; i < 40; i++) {
+        runner_client_close(site->client, true);
+        site_connect(site);
+    }
+    site_grant(site, FAR_MS, 0);
+    assert_int_equal(site_shell_end(site, "exit 3").exit_code, 3);
+}
+
+static void a_runner_that_hangs_is_told_in_time(void **state)
+{
+    struct site *site = *state;
+    const struct runner_callbacks callbacks = {0};
+    const struct runner_client_config cfg = {.work_dir = site->work,
+                                             .worker_name = "test",
+                                             .runner_path = "/no/such/runner",
+                                             .timeout_ms = 200};
+    struct err err = {0};
+    struct runner_client *client = NULL;
+    assert_int_equal(kill(site->runner, SIGSTOP), 0);
+    assert_code(runner_client_open(&cfg, &callbacks, &client, &err), ERR_TIMEOUT);
+    assert_int_equal(kill(site->runner, SIGCONT), 0);
+}
+
+static void a_ping_that_was_delayed_grants_nothing_more(void **state)
+{
+    struct site *site = *state;
+    struct runner_job job = site_shell(site, "exec sleep 1000");
+    struct err err = {0};
+    int64_t until = clock_mono_ms() + 300;
+    (void)usleep(250000);
+    assert_ok(runner_client_ping(site->client, until, 0, &err));
+    struct runner_record record = site_end(site, &job.job);
+    assert_in_range(clock_mono_ms() - until, 0, 200);
+    assert_int_equal(record.reason, RUNNER_LEASE_EXPIRED);
 }
 
 static void the_socket_is_for_its_owner_only(void **state)
@@ -369,6 +409,9 @@ int main(void)
         SITE_TEST(a_worker_that_vanished_is_outlived_until_the_grant_ends),
         SITE_TEST(a_ping_prolongs_the_grant),
         SITE_TEST(nonsense_on_the_socket_hurts_nobody),
+        SITE_TEST(workers_may_come_and_go_quickly),
+        SITE_TEST(a_runner_that_hangs_is_told_in_time),
+        SITE_TEST(a_ping_that_was_delayed_grants_nothing_more),
         SITE_TEST(the_socket_is_for_its_owner_only),
         SITE_TEST(a_request_that_is_too_large_is_refused_here),
         SITE_TEST(a_runner_that_cannot_be_started_is_told_at_once),

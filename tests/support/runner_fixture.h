@@ -12,12 +12,12 @@
 
 #include <pthread.h>
 
-#define ENDS_MAX 64
+#define ENDS_MAX 256
 #define WAIT_MS 10000 /* a test that waits this long has failed */
 
 struct site {
     char root[64]; /* holds work/ and archive/ */
-    char work[96];
+    char work[256];
     char archive[96];
     int work_dir;
     int archive_dir;

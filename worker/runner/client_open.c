@@ -19,6 +19,20 @@
 
 extern char **environ;
 
+/* The runner needs no setting of the worker's, and no secret among them: all but SLUICE_*. */
+static char **runner_environ(void)
+{
+    size_t count = 0;
+    while (environ[count])
+        count++;
+    char **kept = calloc(count + 1, sizeof(*kept));
+    for (size_t i = 0, at = 0; kept && i < count; i++) {
+        if (strncmp(environ[i], "SLUICE_", 7) != 0 || strncmp(environ[i], "SLUICE_FAULT=", 13) == 0)
+            kept[at++] = environ[i];
+    }
+    return kept;
+}
+
 static enum err_code spawn_runner(const struct runner_client_config *cfg, struct err *err)
 {
     char *argv[] = {strdup(cfg->runner_path), strdup("--dir"),          strdup(cfg->work_dir),
@@ -34,7 +48,9 @@ static enum err_code spawn_runner(const struct runner_client_config *cfg, struct
     (void)posix_spawnattr_setsigdefault(&attributes, &signals);
     (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK |
                                                     POSIX_SPAWN_SETSIGDEF);
-    int error = posix_spawn(&pid, cfg->runner_path, NULL, &attributes, argv, environ);
+    char **env = runner_environ();
+    int error = env ? posix_spawn(&pid, cfg->runner_path, NULL, &attributes, argv, env) : ENOMEM;
+    free(env);
     (void)posix_spawnattr_destroy(&attributes);
     for (size_t i = 0; i + 1 < ARRAY_LEN(argv); i++)
         free(argv[i]);

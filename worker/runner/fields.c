@@ -86,28 +86,32 @@ static bool parse_value(const struct field *field, const json_t *value, void *at
     return true;
 }
 
-enum err_code fields_parse(const struct field *table, const json_t *json, void *ret,
-                           struct err *err)
+static enum err_code parse_field(const struct field *field, enum fields_mode mode,
+                                 const json_t *value, void *at, struct err *err)
+{
+    if (field->type == FIELD_SKIP || (!value && mode == FIELDS_ANY_VERSION))
+        return ERR_OK;
+    if (!value || !parse_value(field, value, at))
+        return err_set(err, ERR_PROTOCOL, "member %s is missing or wrong", field->name);
+    if (field->type == FIELD_TABLE)
+        return fields_parse(field->table, mode, value, at, err);
+    return ERR_OK;
+}
+
+enum err_code fields_parse(const struct field *table, enum fields_mode mode, const json_t *json,
+                           void *ret, struct err *err)
 {
     size_t known = 0;
     if (!json_is_object(json))
         return err_set(err, ERR_PROTOCOL, "not an object");
     for (const struct field *field = table; field->name; field++) {
         const json_t *value = json_object_get(json, field->name);
-        char *at = (char *)ret + field->offset;
-        if (value)
-            known++;
-        if (field->type == FIELD_SKIP)
-            continue;
-        if (!value || !parse_value(field, value, at))
-            return err_set(err, ERR_PROTOCOL, "member %s is missing or wrong", field->name);
-        enum err_code rc = ERR_OK;
-        if (field->type == FIELD_TABLE)
-            rc = fields_parse(field->table, value, at, err);
+        known += value != NULL;
+        enum err_code rc = parse_field(field, mode, value, (char *)ret + field->offset, err);
         if (rc)
             return rc;
     }
-    if (json_object_size(json) != known)
-        return err_set(err, ERR_PROTOCOL, "an unknown member after %zu known ones", known);
+    if (mode == FIELDS_EXACT && json_object_size(json) != known)
+        return err_set(err, ERR_PROTOCOL, "an unknown member beside %zu known ones", known);
     return ERR_OK;
 }

@@ -2,8 +2,10 @@
 #ifndef WORKER_RUNNER_FIELDS_H
 #define WORKER_RUNNER_FIELDS_H
 
-/* fields: one table says how a struct is written as a JSON object and read back, strictly: every
- * member is there, of its type and in its range, and no other.
+/* fields: one table says how a struct is written as a JSON object and read back. Every member is
+ * of its type and in its range. FIELDS_EXACT: each is there, and no other. FIELDS_ANY_VERSION, for
+ * what another version of the program may have written: one that is missing leaves its field as it
+ * was, an unknown one is passed over.
  * Threads: any. */
 
 #include "common/base/err.h"
@@ -29,6 +31,8 @@ struct field {
     const struct field *table;
 };
 
+enum fields_mode { FIELDS_EXACT, FIELDS_ANY_VERSION };
+
 #define FIELD(type_, struct_, member)                                                              \
     {                                                                                              \
 #member, type_, offsetof(struct_, member), 0, NULL                                         \
@@ -53,7 +57,7 @@ struct field {
 /* A new reference, or NULL when memory is short or text is not UTF-8. */
 json_t *fields_json(const struct field *table, const void *from);
 /* ERR_PROTOCOL names the member that is wrong. */
-MUST_USE enum err_code fields_parse(const struct field *table, const json_t *json, void *ret,
-                                    struct err *err);
+MUST_USE enum err_code fields_parse(const struct field *table, enum fields_mode mode,
+                                    const json_t *json, void *ret, struct err *err);
 
 #endif

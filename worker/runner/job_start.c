@@ -98,17 +98,16 @@ static enum err_code try_start(struct runner *runner, struct run *run,
     rc = fs_make_dirs(runner->work_dir, dir, 0700, &job_dir, err);
     if (rc == ERR_OK)
         rc = fs_make_dirs(runner->work_dir, start->working_dir, 0700, &working_dir, err);
+    if (rc == ERR_OK) /* before the fork: no process without a note */
+        rc = lost_note(runner, run, err);
     if (rc)
         return rc;
     rc = launch(start, working_dir, runner->soft_files, &launched, ret_step, err);
     if (rc)
         return rc;
     run->job.pid = launched.pid;
-    rc = watch_run(runner, run, &launched, err);
-    if (rc == ERR_OK)
-        rc = lost_note(runner, run, err);
     *ret_step = "setup";
-    return rc;
+    return watch_run(runner, run, &launched, err);
 }
 
 void job_set_end(struct run *run, int64_t now)

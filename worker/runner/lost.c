@@ -61,21 +61,48 @@ static bool read_note(int jobs_fd, const char *name, struct runner_job *ret_job)
     return rc == ERR_OK;
 }
 
-/* The main process died with its runner; the others are found by their environment. */
-static uint64_t end_leftovers(const struct runner_job *job)
+/* Runs that were started by a runner which died. */
+struct lost {
+    struct runner_job *jobs;
+    struct procs_lost *runs; /* the same ones */
+    size_t count;
+};
+
+static void lost_done(struct lost *lost)
 {
-    int64_t until = protocol_boot_ms() + SETTLE_MS;
-    size_t left = procs_signal_lost(&job->job, job->run, SIGKILL);
-    while (left > 0 && protocol_boot_ms() < until) {
-        (void)usleep(SETTLE_PAUSE_US);
-        left = procs_signal_lost(&job->job, job->run, SIGKILL);
-    }
-    return left;
+    free(lost->jobs);
+    free(lost->runs);
 }
 
-static void settle_one(struct runner *runner, const struct runner_job *job)
+static bool lost_add(struct lost *lost, const struct runner_job *job)
+{
+    struct runner_job *jobs = realloc(lost->jobs, (lost->count + 1) * sizeof(*jobs));
+    if (jobs)
+        lost->jobs = jobs;
+    struct procs_lost *runs = realloc(lost->runs, (lost->count + 1) * sizeof(*runs));
+    if (runs)
+        lost->runs = runs;
+    if (!jobs || !runs)
+        return false;
+    jobs[lost->count] = *job;
+    runs[lost->count++] = (struct procs_lost){.job = job->job, .run = job->run};
+    return true;
+}
+
+/* The main processes died with their runner; the others are found by their environment. */
+static void end_leftovers(struct lost *lost)
+{
+    int64_t until = protocol_boot_ms() + SETTLE_MS;
+    if (lost->count == 0)
+        return;
+    while (procs_signal_lost(lost->runs, lost->count, SIGKILL) > 0 && protocol_boot_ms() < until)
+        (void)usleep(SETTLE_PAUSE_US);
+}
+
+static void settle_one(struct runner *runner, const struct runner_job *job, uint64_t left)
 {
     struct err err = {0};
+    char text[UUID_TEXT_SIZE];
     struct runner_record record = {
         .job = job->job,
         .fence = job->fence,
@@ -84,11 +111,10 @@ static void settle_one(struct runner *runner, const struct runner_job *job)
         .reason = RUNNER_RUNNER_LOST,
         .started_us = job->started_us,
         .ended_us = clock_wall_us(),
-        .leftovers = end_leftovers(job),
+        .leftovers = left,
     };
-    char text[UUID_TEXT_SIZE];
     log_event(LOG_WARN, "runner.run.lost", LOG_S("job", uuid_text(&job->job, text)),
-              LOG_U("run", job->run), LOG_U("leftovers", record.leftovers));
+              LOG_U("run", job->run), LOG_U("leftovers", left));
     enum err_code rc = runner_record_write(runner->work_dir, &record, &err);
     if (rc == ERR_OK)
         rc = job_hold(runner, &record, &err);
@@ -105,12 +131,10 @@ static bool hold_record(void *arg, const struct runner_record *record)
     return true;
 }
 
-void lost_settle(struct runner *runner)
+/* Runs with a note of their start and no record of their end. */
+static void find_lost(int work_dir, struct lost *lost)
 {
-    struct err err = {0};
-    if (runner_records_scan(runner->work_dir, hold_record, runner, &err) != ERR_OK)
-        log_err("runner.records.unreadable", &err);
-    int fd = openat(runner->work_dir, "jobs", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = openat(work_dir, "jobs", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *jobs = fd < 0 ? NULL : fdopendir(fd);
     struct dirent *entry = NULL;
     while (jobs && (entry = readdir(jobs)) != NULL) { /* NOLINT(concurrency-mt-unsafe) */
@@ -119,11 +143,23 @@ void lost_settle(struct runner *runner)
         (void)snprintf(record, sizeof(record), "%s/" RUNNER_RECORD_FILE, entry->d_name);
         if (entry->d_name[0] == '.' || faccessat(fd, record, F_OK, 0) == 0)
             continue;
-        if (read_note(fd, entry->d_name, &job))
-            settle_one(runner, &job);
+        if (read_note(fd, entry->d_name, &job) && !lost_add(lost, &job))
+            log_event(LOG_ERROR, "runner.run.lost.failed", LOG_S("run", entry->d_name));
     }
     if (jobs)
         (void)closedir(jobs);
     else
         fd_close(&fd);
+}
+
+void lost_settle(struct runner *runner)
+{
+    struct err err = {0};
+    __attribute__((cleanup(lost_done))) struct lost lost = {0};
+    if (runner_records_scan(runner->work_dir, hold_record, runner, &err) != ERR_OK)
+        log_err("runner.records.unreadable", &err);
+    find_lost(runner->work_dir, &lost);
+    end_leftovers(&lost);
+    for (size_t i = 0; i < lost.count; i++)
+        settle_one(runner, &lost.jobs[i], lost.runs[i].left);
 }

@@ -97,7 +97,8 @@ static enum err_code prepare(struct runner *runner, const char *dir, bool *ret_o
 static int run(struct runner *runner)
 {
     struct err err = {0};
-    if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0 || chdir("/") != 0)
+    /* Not dumpable: no job may trace the process that watches over it. */
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0 || prctl(PR_SET_DUMPABLE, 0) != 0 || chdir("/") != 0)
         return EXIT_FAILURE;
     raise_file_limit(runner);
     runner->grant_until = protocol_boot_ms() + FIRST_GRANT_MS;

@@ -125,32 +125,38 @@ static int look(struct table *table)
     return result;
 }
 
-static bool environ_says(const struct buf *environ_bytes, const char *entry)
+/* The value of a variable, ptr NULL if it is not there. */
+static struct sv environ_value(const struct buf *bytes, const char *name)
 {
-    size_t length = strlen(entry) + 1; /* its NUL too */
-    const char *at = buf_text(environ_bytes);
-    const char *end = at + environ_bytes->len;
+    size_t length = strlen(name);
+    const char *at = buf_text(bytes);
+    const char *end = at + bytes->len;
     while (at < end) {
-        size_t this_length = strnlen(at, (size_t)(end - at)) + 1;
-        if (this_length == length && memcmp(at, entry, length - 1) == 0)
-            return true;
-        at += this_length;
+        size_t size = strnlen(at, (size_t)(end - at));
+        if (size > length && at[length] == '=' && memcmp(at, name, length) == 0)
+            return (struct sv){at + length + 1, size - length - 1};
+        at += size + 1;
     }
-    return false;
+    return (struct sv){NULL, 0};
 }
 
-static bool has_environ(int proc_fd, pid_t pid, const struct uuid *job, uint64_t run)
+/* Which run a process says it belongs to; false if it says nothing. */
+static bool read_origin(int proc_fd, pid_t pid, struct uuid *ret_job, uint64_t *ret_run)
 {
-    char id[UUID_TEXT_SIZE];
-    char entry[64];
     BUF_AUTO struct buf bytes = BUF_INIT(ENVIRON_MAX);
     if (!read_file(proc_fd, pid, "environ", &bytes))
         return false;
-    (void)snprintf(entry, sizeof(entry), "SLUICE_JOB_ID=%s", uuid_text(job, id));
-    if (!environ_says(&bytes, entry))
-        return false;
-    (void)snprintf(entry, sizeof(entry), "SLUICE_FENCE=%llu", (unsigned long long)run);
-    return environ_says(&bytes, entry);
+    struct sv job = environ_value(&bytes, "SLUICE_JOB_ID");
+    struct sv run = environ_value(&bytes, "SLUICE_FENCE");
+    return job.ptr && run.ptr && uuid_parse(job, ret_job) && sv_u64(run, INT64_MAX, ret_run);
+}
+
+static bool is_from(int proc_fd, pid_t pid, const struct procs_job *wanted)
+{
+    struct uuid job;
+    uint64_t run = 0;
+    return read_origin(proc_fd, pid, &job, &run) && run == wanted->run &&
+           uuid_eq(&job, &wanted->job);
 }
 
 static int compare_pids(const void *a, const void *b)
@@ -190,7 +196,7 @@ static bool belongs(struct table *table, int proc_fd, const struct proc *proc,
     if (job->alone)
         return true;
     for (at = proc; at && at->pid != runner; at = find(table, at->parent)) {
-        if (has_environ(proc_fd, at->pid, &job->job, job->run))
+        if (is_from(proc_fd, at->pid, job))
             return true;
     }
     return false;
@@ -245,17 +251,35 @@ size_t procs_signal(const struct procs_job *job, int signal_number)
     return count;
 }
 
-size_t procs_signal_lost(const struct uuid *job, uint64_t run, int signal_number)
+static struct procs_lost *find_lost(struct procs_lost *runs, size_t count, const struct uuid *job,
+                                    uint64_t run)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (runs[i].run == run && uuid_eq(&runs[i].job, job))
+            return &runs[i];
+    }
+    return NULL;
+}
+
+size_t procs_signal_lost(struct procs_lost *runs, size_t count, int signal_number)
 {
     __attribute__((cleanup(table_done))) struct table table = {0};
     FD_AUTO int proc_fd = look(&table);
-    size_t count = 0;
+    size_t total = 0;
+    for (size_t i = 0; i < count; i++)
+        runs[i].left = 0;
     for (size_t i = 0; proc_fd >= 0 && i < table.count; i++) {
         const struct proc *proc = &table.at[i];
-        if (proc->pid == getpid() || !is_live(proc) || !has_environ(proc_fd, proc->pid, job, run))
+        struct uuid job;
+        uint64_t run = 0;
+        if (proc->pid == getpid() || !is_live(proc) || !read_origin(proc_fd, proc->pid, &job, &run))
+            continue;
+        struct procs_lost *lost = find_lost(runs, count, &job, run);
+        if (!lost)
             continue;
         signal_process(proc_fd, proc, signal_number);
-        count++;
+        lost->left++;
+        total++;
     }
-    return count;
+    return total;
 }

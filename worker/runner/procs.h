@@ -28,7 +28,14 @@ struct procs_job {
 bool procs_orphans(const pid_t *mains, size_t main_count);
 /* Signals every living process of the job, its main process included; how many there were. */
 size_t procs_signal(const struct procs_job *job, int signal_number);
-/* The same for a job of a runner that is gone: by environment only, wherever they are. */
-size_t procs_signal_lost(const struct uuid *job, uint64_t run, int signal_number);
+/* A run whose runner is gone. */
+struct procs_lost {
+    struct uuid job;
+    uint64_t run;
+    size_t left; /* its processes that lived when they were looked for last */
+};
+
+/* The same for such runs: by environment only, wherever they are. How many lived in all. */
+size_t procs_signal_lost(struct procs_lost *runs, size_t count, int signal_number);
 
 #endif

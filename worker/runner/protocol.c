@@ -5,6 +5,9 @@
 #include "worker/runner/fields.h"
 
 #define FRAME_BYTES 4
+#define WALL_MAX_MS ((uint64_t)10 * 366 * 24 * 3600 * 1000)
+#define GRACE_MAX_MS ((uint64_t)24 * 3600 * 1000)
+#define OUTPUT_MAX_BYTES ((uint64_t)1 << 50)
 
 static const struct field limit_fields[] = {
     FIELD(FIELD_U64, struct runner_limits, wall_ms),
@@ -147,7 +150,7 @@ enum err_code protocol_start_parse(const json_t *message, struct runner_start *r
                                    struct err *err)
 {
     struct runner_start start = {0};
-    enum err_code rc = fields_parse(start_fields, message, &start, err);
+    enum err_code rc = fields_parse(start_fields, FIELDS_EXACT, message, &start, err);
     if (rc)
         return rc;
     start.argv = list_parse(json_object_get(message, "argv"));
@@ -162,6 +165,9 @@ enum err_code protocol_start_parse(const json_t *message, struct runner_start *r
     else if (start.output_max_bytes < RUNNER_OUTPUT_MIN || start.fence == 0 || start.run == 0)
         rc = err_set(err, ERR_INVALID, "fence and run are at least 1, output_max_bytes %d",
                      RUNNER_OUTPUT_MIN);
+    else if (start.limits.wall_ms > WALL_MAX_MS || start.limits.grace_ms > GRACE_MAX_MS ||
+             start.output_max_bytes > OUTPUT_MAX_BYTES)
+        rc = err_set(err, ERR_INVALID, "wall_ms, grace_ms or output_max_bytes is out of range");
     if (rc) {
         protocol_start_clear(&start);
         return rc;

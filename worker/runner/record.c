@@ -110,9 +110,11 @@ enum err_code runner_record_parse(const json_t *json, struct runner_record *ret_
                                   struct err *err)
 {
     struct runner_record record = {0};
-    enum err_code rc = fields_parse(record_fields, json, &record, err);
+    enum err_code rc = fields_parse(record_fields, FIELDS_ANY_VERSION, json, &record, err);
     if (rc)
         return rc;
+    if (uuid_is_nil(&record.job) || record.fence == 0 || record.run == 0)
+        return err_set(err, ERR_PROTOCOL, "job, fence or run is missing");
     struct sv text = sv_of(json_string_value(json_object_get(json, "reason")));
     for (int reason = 0; text.ptr && reason < RUNNER_REASON_COUNT; reason++) {
         if (!sv_is(text, reasons[reason].text))
@@ -133,7 +135,9 @@ json_t *runner_job_json(const struct runner_job *job)
 enum err_code runner_job_parse(const json_t *json, struct runner_job *ret_job, struct err *err)
 {
     struct runner_job job = {0};
-    enum err_code rc = fields_parse(job_fields, json, &job, err);
+    enum err_code rc = fields_parse(job_fields, FIELDS_ANY_VERSION, json, &job, err);
+    if (rc == ERR_OK && (uuid_is_nil(&job.job) || job.fence == 0 || job.run == 0))
+        rc = err_set(err, ERR_PROTOCOL, "job, fence or run is missing");
     if (rc == ERR_OK && job.exited)
         rc = runner_record_parse(json_object_get(json, "record"), &job.record, err);
     if (rc == ERR_OK)

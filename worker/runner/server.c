@@ -70,9 +70,11 @@ void server_started(struct runner *runner, struct run *run)
 void server_exited(struct runner *runner, struct run *run)
 {
     char text[UUID_TEXT_SIZE];
-    log_event(LOG_INFO, "runner.run.ended", LOG_S("job", uuid_text(&run->job.job, text)),
-              LOG_U("run", run->job.run), LOG_I("exit_code", run->record.exit_code),
-              LOG_I("signal", run->record.signal), LOG_S("start_error", run->record.start_error),
+    /* An ordinary end is the worker's to log; this log must not grow with every job. */
+    log_event(run->record.reason == RUNNER_NONE ? LOG_DEBUG : LOG_INFO, "runner.run.ended",
+              LOG_S("job", uuid_text(&run->job.job, text)), LOG_U("run", run->job.run),
+              LOG_I("exit_code", run->record.exit_code), LOG_I("signal", run->record.signal),
+              LOG_S("start_error", run->record.start_error),
               LOG_S("reason", runner_reason_text(run->record.reason)));
     if (run->asked && run->asked_by == runner->peer_generation)
         server_started(runner, run);
