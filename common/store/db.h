@@ -7,8 +7,8 @@
  * db_prepare_all() does that for all of them, so that a misspelt column stops a start, not a
  * request. It never reconnects by itself: after db_trouble() == DB_LOST it can only be freed.
  *
- * Threads: owner. Memory: the arguments and columns of a call are borrowed; rows of a selection
- * are held by the client until db_end() or the last db_next().
+ * Threads: owner. Memory: the arguments of a call are borrowed for it; rows of a selection are
+ * held by the client until db_end() or the last db_next().
  * Errors: ERR_DB_AWAY when the connection is lost, ERR_DUPLICATE, ERR_DB. */
 
 #include "common/base/uuid.h"
@@ -179,7 +179,7 @@ uint64_t db_insert_id(const struct db *db);
 uint64_t db_auto_step(const struct db *db);
 
 /* One selection at a time: after db_select call db_next until it says false (or fails), or db_end.
- * The columns must stay where they are until then. */
+ * What the columns point to must stay until then. */
 MUST_USE enum err_code db_select(struct db *db, enum db_stmt_id id, struct db_args args,
                                  struct db_cols cols, struct err *err);
 /* As db_select, for the one builder of SQL: prepared for this use only. */

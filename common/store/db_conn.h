@@ -38,7 +38,8 @@ struct db {
     /* The selection under way. */
     MYSQL_STMT *selected; /* NULL: none */
     MYSQL_STMT *own;      /* the same, if it is to be closed at the end */
-    struct db_cols cols;
+    struct db_col cols[DB_COLUMNS_MAX];
+    size_t col_count;
     struct db_slot slots[DB_COLUMNS_MAX];
     MYSQL_BIND columns[DB_COLUMNS_MAX];
     MYSQL_BIND params[DB_PARAMS_MAX];

@@ -176,8 +176,9 @@ static enum err_code begin_rows(struct db *db, const char *name, MYSQL_STMT *stm
         (void)mysql_stmt_free_result(stmt);
         return rc;
     }
+    memcpy(db->cols, cols.items, cols.count * sizeof(*cols.items));
+    db->col_count = cols.count;
     db->selected = stmt;
-    db->cols = cols;
     return ERR_OK;
 }
 
@@ -215,7 +216,7 @@ enum err_code db_select_text(struct db *db, struct sv sql, struct db_args args, 
 static enum err_code fetch_heap(struct db *db, unsigned column, struct err *err)
 {
     struct db_slot *slot = &db->slots[column];
-    char **to = db->cols.items[column].to;
+    char **to = db->cols[column].to;
     text_free(to);
     if (slot->is_null)
         return ERR_OK;
@@ -256,7 +257,7 @@ static enum err_code store_number(const struct db_slot *slot, const struct db_co
 
 static enum err_code store_value(struct db *db, unsigned column, struct err *err)
 {
-    const struct db_col *col = &db->cols.items[column];
+    const struct db_col *col = &db->cols[column];
     const struct db_slot *slot = &db->slots[column];
     enum err_code rc = ERR_OK;
     if (col->has)
@@ -294,7 +295,7 @@ enum err_code db_next(struct db *db, bool *ret_row, struct err *err)
         db_end(db);
         return rc;
     }
-    for (unsigned i = 0; i < db->cols.count; i++) {
+    for (unsigned i = 0; i < db->col_count; i++) {
         enum err_code rc = store_value(db, i, err);
         if (rc) {
             db_end(db);
