@@ -25,4 +25,8 @@ MUST_USE enum err_code member_list(const struct member *member, size_t max_count
 MUST_USE enum err_code member_object(const struct member *member, struct err *err);
 MUST_USE enum err_code member_array(const struct member *member, size_t max_count, struct err *err);
 
+/* The fileInputs of a request. */
+MUST_USE enum err_code member_inputs(struct job_request *request, const struct member *member,
+                                     struct err *err);
+
 #endif
