@@ -32,6 +32,8 @@ static void write_cell(const json_t *value, char *ret_cell, size_t size)
 {
     if (json_is_string(value)) {
         copy_inert(json_string_value(value), ret_cell, size);
+    } else if (json_is_real(value)) {
+        (void)snprintf(ret_cell, size, "%.1f", json_real_value(value));
     } else if (!value || json_is_null(value)) {
         (void)snprintf(ret_cell, size, "-");
     } else {
