@@ -46,9 +46,16 @@ enum err_code job_of_path_to_change(const struct request *req, struct job **ret_
 enum err_code job_get(struct request *req, struct err *err)
 {
     AUTO(job_free) struct job *job = NULL;
-    enum err_code rc = job_of_path(req, &job, err);
+    uint64_t wait_s = 0;
+    enum err_code rc = request_number(req, "wait", 0, UINT32_MAX, &wait_s, err);
+    if (rc == ERR_OK)
+        rc = job_of_path(req, &job, err);
     if (rc)
         return rc;
+    if (wait_s > req->web->cfg->web_wait_max_s)
+        wait_s = req->web->cfg->web_wait_max_s;
+    if (wait_s > 0 && !job_state_ends(job->status))
+        return job_wait(req, &job->id, (unsigned)wait_s, err);
     reply_json(req, MHD_HTTP_OK, job_view(job, true));
     return ERR_OK;
 }
