@@ -177,18 +177,29 @@ bool ends_wait(struct ends *ends, unsigned total)
     return reached;
 }
 
-bool broker_wait_depth(struct bus_publisher *pub, const char *queue, uint32_t wanted)
+static bool wait_depth(struct bus_publisher *pub, const char *queue, uint32_t least, uint32_t most)
 {
     int64_t deadline = clock_mono_ms() + WAIT_MS;
     uint32_t depth = UINT32_MAX;
     while (clock_mono_ms() < deadline) {
         struct err err = {0};
-        if (bus_queue_depth(pub, queue, deadline, &depth, NULL, &err) == ERR_OK && depth == wanted)
+        if (bus_queue_depth(pub, queue, deadline, &depth, NULL, &err) == ERR_OK && depth >= least &&
+            depth <= most)
             return true;
         (void)usleep(20 * 1000); /* the broker tells nobody when a queue's length changes */
     }
-    (void)fprintf(stderr, "queue %s holds %u messages, not %u\n", queue, depth, wanted);
+    (void)fprintf(stderr, "queue %s holds %u messages, not %u\n", queue, depth, least);
     return false;
+}
+
+bool broker_wait_depth(struct bus_publisher *pub, const char *queue, uint32_t wanted)
+{
+    return wait_depth(pub, queue, wanted, wanted);
+}
+
+bool broker_wait_depth_least(struct bus_publisher *pub, const char *queue, uint32_t least)
+{
+    return wait_depth(pub, queue, least, UINT32_MAX);
 }
 
 extern char **environ;

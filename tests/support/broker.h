@@ -53,8 +53,9 @@ void ends_init(struct ends *ends);
 void ends_note(void *ends, enum err_code rc); /* a bus_confirm_fn */
 bool ends_wait(struct ends *ends, unsigned total);
 
-/* Waits until the queue's depth is as wanted. */
+/* Waits until the queue's depth is as wanted; or at least that, for queues that tests share. */
 bool broker_wait_depth(struct bus_publisher *pub, const char *queue, uint32_t wanted);
+bool broker_wait_depth_least(struct bus_publisher *pub, const char *queue, uint32_t least);
 /* Runs rabbitmqctl of the test's broker; false if it failed. */
 bool broker_control(const char *arguments);
 
