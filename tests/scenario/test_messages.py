@@ -6,7 +6,6 @@ import json
 import pytest
 
 from jobs import Traces
-from waiting import wait_until
 
 UNKNOWN = "01900000-0000-7000-8000-000000000001"
 
@@ -26,11 +25,9 @@ def publish(site, body):
         link.publish("sluice.submit", "sluice.acme.submit.default", body)
 
 
-def take_dead(site, timeout_s=10):
-    def taken():
-        with site.amqp() as link:
-            return link.get("sluice.dead")
-    return wait_until("a dead message", taken, timeout_s)
+def take_dead(site):
+    with site.amqp() as link:
+        return link.take("sluice.dead")
 
 
 @pytest.mark.parametrize("body", [

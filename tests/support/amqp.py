@@ -72,14 +72,22 @@ class Connection:
             self._frame(3, 1, body)
         self._expect(60, 80)
 
-    def get(self, queue):
-        """Takes one message for good; its body, or None when there is none."""
-        self._method(1, 60, 70, b"\0\0" + _short(queue) + b"\x01")
-        _kind, payload = self._next()
-        if struct.unpack(">HH", payload[:4]) == (60, 72):
-            return None
+    def take(self, queue):
+        """Waits for a message and takes it for good; TimeoutError when none comes.
+
+        It consumes: basic.get is refused for a queue with a single active consumer.
+        """
+        self._method(1, 60, 10, struct.pack(">IHB", 0, 1, 0))
+        self._expect(60, 11)
+        self._method(1, 60, 20, b"\0\0" + _short(queue) + _short("test") + b"\0" + _long(b""))
+        self._expect(60, 21)
+        deliver = self._expect(60, 60)
+        tag = deliver[1 + deliver[0]:][:8]
         _kind, header = self._next()
         size, body = struct.unpack(">Q", header[4:12])[0], b""
         while len(body) < size:
             body += self._next()[1]
+        self._method(1, 60, 80, tag + b"\0")
+        self._method(1, 60, 30, _short("test") + b"\0")
+        self._expect(60, 31)
         return body
