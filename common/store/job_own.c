@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include "common/store/job_own.h"
+
 #include "common/store/job_row.h"
 
 #include "common/base/fault.h"
