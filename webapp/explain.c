@@ -80,6 +80,6 @@ enum err_code queue_explain(struct request *req, struct err *err)
     const struct routing_queue *chosen = routing_choose(routing, &row.row);
     reply_json(req, MHD_HTTP_OK,
                json_pack("{s:o,s:s,s:o}", "queue", view_text(chosen ? chosen->queue.name : NULL),
-                         "owner", owner, "tried", tried_view(routing, &row.row, chosen)));
+                         "owner", owner, "filters", tried_view(routing, &row.row, chosen)));
     return ERR_OK;
 }

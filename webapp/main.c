@@ -6,6 +6,7 @@
 #include "common/base/fs.h"
 #include "common/base/log.h"
 #include "common/service/daemon.h"
+#include "webapp/follow.h"
 #include "webapp/job_wait.h"
 
 #include <unistd.h>
@@ -47,6 +48,7 @@ static void on_event(void *arg, struct sv routing_key, struct sv body)
     if (!uuid_parse(text, &id))
         return;
     waiters_wake(web->waiters, &id);
+    followers_wake(web->followers, &id);
 }
 
 static enum err_code open_bus(struct web *web, struct err *err)
@@ -105,6 +107,8 @@ static enum err_code web_open(struct web *web, struct err *err)
     if (rc == ERR_OK)
         rc = waiters_open(web, &web->waiters, err);
     if (rc == ERR_OK)
+        rc = followers_open(web, &web->followers, err);
+    if (rc == ERR_OK)
         rc = router_open(web->store, &web->router, err);
     if (rc == ERR_OK)
         rc = open_bus(web, err);
@@ -121,6 +125,7 @@ static enum err_code web_open(struct web *web, struct err *err)
 static void web_close(struct web *web)
 {
     waiters_stop(web->waiters);
+    followers_stop(web->followers);
     if (web->server)
         server_stop(web->server, STOP_GRACE_MS);
     server_free(web->server);
@@ -130,6 +135,7 @@ static void web_close(struct web *web)
     outbox_close(web->outbox);
     router_free(web->router);
     waiters_free(web->waiters);
+    followers_free(web->followers);
     store_free(web->store);
     auth_close(web->auth);
     fd_close(&web->archive_fd);

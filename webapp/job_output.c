@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+#include "webapp/follow.h"
+#include "webapp/handlers.h"
+#include "webapp/job_run.h"
+#include "webapp/job_view.h"
+#include "webapp/jobs.h"
+#include "webapp/problem.h"
+#include "webapp/range.h"
+
+#include "common/base/fs.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define BYTES_TYPE "application/octet-stream"
+#define FILES_MAX 10000
+#define DEPTH_MAX 32
+
+/* ---- bytes ----------------------------------------------------------------------------------- */
+
+/* The range that was asked for of a file; takes the descriptor. */
+static enum err_code reply_file(struct request *req, int *take_fd, uint64_t size, struct err *err)
+{
+    char text[80];
+    struct range range = range_parse(request_header(req, HEADER_RANGE), size);
+    if (range.kind == RANGE_BEYOND) {
+        (void)err_set(err, ERR_RANGE, "there are %llu bytes", (unsigned long long)size);
+        reply_error(req, err);
+        (void)snprintf(text, sizeof(text), "bytes */%llu", (unsigned long long)size);
+        reply_header(req, "Content-Range", text);
+        return ERR_OK;
+    }
+    struct MHD_Response *response =
+        MHD_create_response_from_fd_at_offset64(range.length, *take_fd, range.offset);
+    if (!response)
+        return err_set(err, ERR_NOMEM, "out of memory");
+    *take_fd = -1;
+    bool part = range.kind == RANGE_PART;
+    reply_response(req, part ? MHD_HTTP_PARTIAL_CONTENT : MHD_HTTP_OK, response);
+    reply_header(req, "Content-Type", BYTES_TYPE);
+    reply_header(req, "Accept-Ranges", "bytes");
+    (void)snprintf(text, sizeof(text), "bytes %llu-%llu/%llu", (unsigned long long)range.offset,
+                   (unsigned long long)(range.offset + range.length - 1), (unsigned long long)size);
+    if (part)
+        reply_header(req, "Content-Range", text);
+    return ERR_OK;
+}
+
+static void reply_nothing(struct request *req)
+{
+    reply_empty(req, MHD_HTTP_OK);
+    reply_header(req, "Content-Type", BYTES_TYPE);
+    reply_header(req, "Accept-Ranges", "bytes");
+}
+
+static enum err_code stream_of(const struct request *req, const char **ret_stream, struct err *err)
+{
+    static const char *const streams[] = {"stdout", "stderr"};
+    for (size_t i = 0; i < ARRAY_LEN(streams); i++) {
+        if (sv_is(req->match.params[1], streams[i])) {
+            *ret_stream = streams[i];
+            return ERR_OK;
+        }
+    }
+    return err_set(err, ERR_NOT_FOUND, "a job has the outputs stdout and stderr");
+}
+
+/* Last-Event-ID: how far the client has got. */
+static enum err_code follow(struct request *req, const struct job *job, const char *stream,
+                            struct err *err)
+{
+    struct sv last = request_header(req, HEADER_LAST_EVENT_ID);
+    uint64_t offset = 0;
+    if (last.len > 0 && !sv_u64(last, INT64_MAX, &offset))
+        return err_set_at(err, ERR_INVALID, "Last-Event-ID", "it is the id of an event: a number");
+    return follow_start(req, job, stream, offset, err);
+}
+
+enum err_code job_output(struct request *req, struct err *err)
+{
+    AUTO(job_free) struct job *job = NULL;
+    FD_AUTO int run_fd = -1;
+    FD_AUTO int fd = -1;
+    const char *stream = NULL;
+    uint64_t run = 0;
+    uint64_t size = 0;
+    bool follows = false;
+    enum err_code rc = request_flag(req, "follow", &follows, err);
+    if (rc == ERR_OK)
+        rc = stream_of(req, &stream, err);
+    if (rc == ERR_OK)
+        rc = job_of_path(req, &job, err);
+    if (rc)
+        return rc;
+    if (follows)
+        return follow(req, job, stream, err);
+    struct err absent = {0};
+    rc = job_run_open(req->web->archive_fd, job, &run_fd, &run, &absent);
+    if (rc == ERR_OK)
+        rc = job_run_file(run_fd, stream, &fd, &size, &absent);
+    if (rc == ERR_OK && size > 0)
+        return reply_file(req, &fd, size, err);
+    if (rc != ERR_OK && rc != ERR_NOT_FOUND) {
+        *err = absent;
+        return rc;
+    }
+    reply_nothing(req); /* it has not run, or wrote nothing */
+    return ERR_OK;
+}
+
+/* ---- archived files -------------------------------------------------------------------------- */
+
+struct listing {
+    json_t *files;
+    bool truncated;
+};
+
+static void list_folder(struct listing *listing, int folder_fd, const char *prefix, unsigned depth);
+
+static void list_entry(struct listing *listing, int folder_fd, const char *prefix, const char *name,
+                       unsigned depth)
+{
+    char path[PATH_MAX];
+    struct stat status;
+    int length = snprintf(path, sizeof(path), "%s%s%s", prefix, prefix[0] ? "/" : "", name);
+    if (length < 0 || (size_t)length >= sizeof(path) ||
+        fstatat(folder_fd, name, &status, AT_SYMLINK_NOFOLLOW) != 0)
+        return;
+    if (S_ISDIR(status.st_mode) && depth < DEPTH_MAX) {
+        FD_AUTO int fd = openat(folder_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd >= 0)
+            list_folder(listing, fd, path, depth + 1);
+        return;
+    }
+    if (!S_ISREG(status.st_mode))
+        return;
+    if (json_array_size(listing->files) == FILES_MAX) {
+        listing->truncated = true;
+        return;
+    }
+    int64_t changed_us = (int64_t)status.st_mtim.tv_sec * 1000000 + status.st_mtim.tv_nsec / 1000;
+    json_array_append_new(listing->files,
+                          json_pack("{s:o,s:I,s:o}", "path", problem_text(path, (size_t)length),
+                                    "bytes", (json_int_t)status.st_size, "modified",
+                                    view_time(changed_us)));
+}
+
+/* NOLINTNEXTLINE(misc-no-recursion): at most DEPTH_MAX deep */
+static void list_folder(struct listing *listing, int folder_fd, const char *prefix, unsigned depth)
+{
+    int fd = fcntl(folder_fd, F_DUPFD_CLOEXEC, 0);
+    DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+    if (!dir) {
+        fd_close(&fd);
+        return;
+    }
+    struct dirent *entry = NULL;
+    while (!listing->truncated && (entry = readdir(dir)) != NULL) {
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            list_entry(listing, folder_fd, prefix, entry->d_name, depth);
+    }
+    (void)closedir(dir);
+}
+
+enum err_code job_files(struct request *req, struct err *err)
+{
+    AUTO(job_free) struct job *job = NULL;
+    FD_AUTO int run_fd = -1;
+    FD_AUTO int files_fd = -1;
+    uint64_t run = 0;
+    enum err_code rc = job_of_path(req, &job, err);
+    if (rc)
+        return rc;
+    struct listing listing = {.files = json_array()};
+    struct err absent = {0};
+    rc = job_run_open(req->web->archive_fd, job, &run_fd, &run, &absent);
+    if (rc == ERR_OK)
+        rc = fs_open_beneath(run_fd, "files", O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, &files_fd,
+                             &absent);
+    if (rc == ERR_OK)
+        list_folder(&listing, files_fd, "", 0);
+    reply_json(req, MHD_HTTP_OK,
+               json_pack("{s:o,s:b}", "files", listing.files, "truncated", listing.truncated));
+    return ERR_OK;
+}
+
+/* The parts of the path behind /files/, joined again; a part that holds a '/' was encoded to get
+ * past the split and is refused. */
+static enum err_code file_path(const struct request *req, struct buf *ret_path, struct err *err)
+{
+    buf_add_text(ret_path, "files");
+    for (size_t i = req->match.rest_at; i < req->uri.segment_count; i++) {
+        struct sv part = req->uri.segments[i];
+        if (part.len == 0 || memchr(part.ptr, '/', part.len))
+            return err_set(err, ERR_INVALID, "the path of a file has no empty parts and no %%2F");
+        buf_add_text(ret_path, "/");
+        buf_add_sv(ret_path, part);
+    }
+    if (ret_path->failed || !fs_path_is_safe(buf_sv(ret_path)))
+        return err_set(err, ERR_INVALID, "the path of a file stays below its folder");
+    return ERR_OK;
+}
+
+enum err_code job_file(struct request *req, struct err *err)
+{
+    AUTO(job_free) struct job *job = NULL;
+    BUF_AUTO struct buf path = BUF_INIT(2048);
+    FD_AUTO int run_fd = -1;
+    FD_AUTO int fd = -1;
+    uint64_t run = 0;
+    uint64_t size = 0;
+    enum err_code rc = file_path(req, &path, err);
+    if (rc == ERR_OK)
+        rc = job_of_path(req, &job, err);
+    if (rc == ERR_OK)
+        rc = job_run_open(req->web->archive_fd, job, &run_fd, &run, err);
+    if (rc == ERR_OK)
+        rc = job_run_file(run_fd, buf_text(&path), &fd, &size, err);
+    if (rc)
+        return rc;
+    if (size > 0)
+        return reply_file(req, &fd, size, err);
+    reply_nothing(req);
+    return ERR_OK;
+}
