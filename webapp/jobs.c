@@ -82,8 +82,7 @@ static json_t *event_view(const struct job_event *event)
 enum err_code job_events(struct request *req, struct err *err)
 {
     AUTO(job_free) struct job *job = NULL;
-    struct job_event *events = NULL;
-    size_t count = 0;
+    struct job_event_list events = {0};
     uint64_t after = 0;
     uint64_t limit = EVENTS_DEFAULT;
     enum err_code rc = request_number(req, "after", 0, INT64_MAX, &after, err);
@@ -92,15 +91,17 @@ enum err_code job_events(struct request *req, struct err *err)
     if (rc == ERR_OK)
         rc = job_of_path(req, &job, err);
     if (rc == ERR_OK)
-        rc = job_store_events(req->web->store, req->who.tenant, &job->id, after, (uint32_t)limit,
-                              &events, &count, err);
+        rc = job_store_events(req->web->store, req->who.tenant, &job->id,
+                              (struct job_event_page){after, (uint32_t)limit}, &events, err);
     if (rc)
         return rc;
     json_t *list = json_array();
-    for (size_t i = 0; i < count; i++)
-        json_array_append_new(list, event_view(&events[i]));
-    json_t *next = count == limit ? json_integer((json_int_t)events[count - 1].seq) : json_null();
-    free(events);
+    for (size_t i = 0; i < events.count; i++)
+        json_array_append_new(list, event_view(&events.items[i]));
+    json_t *next = events.count == limit
+                       ? json_integer((json_int_t)events.items[events.count - 1].seq)
+                       : json_null();
+    free(events.items);
     reply_json(req, MHD_HTTP_OK, json_pack("{s:o,s:o}", "events", list, "nextAfter", next));
     return ERR_OK;
 }

@@ -137,8 +137,8 @@ enum err_code run_commit(struct run *run, struct err *err)
 {
     if (run->note_count == 0)
         return ERR_OK;
-    enum err_code rc = job_store_move(run->w->store, &run->hold, run->job->status, run->notes,
-                                      run->note_count, NULL, err);
+    enum err_code rc = job_store_move(run->w->store, &run->hold, run->job->status,
+                                      (struct job_moves){run->notes, run->note_count}, NULL, err);
     if (rc == ERR_OK) {
         run->job->status = reached(run);
         run->note_count = 0;

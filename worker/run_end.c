@@ -40,8 +40,9 @@ static enum phase_result commit_end(struct run *run)
     int64_t start_us = clock_mono_us();
     for (uint32_t tries = 1;; tries++) {
         struct err err = {0};
-        enum err_code rc = job_store_move(run->w->store, &run->hold, run->job->status, run->notes,
-                                          run->note_count, &row, &err);
+        enum err_code rc =
+            job_store_move(run->w->store, &run->hold, run->job->status,
+                           (struct job_moves){run->notes, run->note_count}, &row, &err);
         if (rc == ERR_OK) {
             metric_observe_us(&stat_commit, clock_mono_us() - start_us);
             return PHASE_DONE;
@@ -174,8 +175,7 @@ static void send_again(struct run *run, uint64_t outbox_id, uint32_t epoch)
 void run_leave(struct run *run)
 {
     struct err err = {0};
-    uint64_t outbox_id = 0;
-    uint32_t epoch = 0;
+    struct job_handed_back back = {0};
     if (run->started) {
         log_event(LOG_INFO, "worker.job.left", LOG_S("job", run->id_text),
                   LOG_U("fence", run->hold.fence));
@@ -183,13 +183,13 @@ void run_leave(struct run *run)
         return;
     }
     enum err_code rc = job_store_hand_back(run->w->store, &run->hold, run->job->status,
-                                           "the worker stops", &outbox_id, &epoch, &err);
+                                           "the worker stops", &back, &err);
     if (rc) {
         log_err("worker.job.kept", &err);
         return;
     }
     log_event(LOG_INFO, "worker.job.given_back", LOG_S("job", run->id_text));
-    send_again(run, outbox_id, epoch);
+    send_again(run, back.outbox_id, back.epoch);
     run_remove_dir(run);
     slot_settle(run->slot, BUS_ACK);
 }

@@ -205,10 +205,12 @@ static bool delete_done(struct outbox *outbox)
 static enum err_code relay_page(struct outbox *outbox, uint64_t *after, size_t *ret_count,
                                 struct err *err)
 {
-    struct outbox_row *rows = NULL;
-    enum err_code rc = outbox_store_read(outbox->cfg.store, *after, outbox->cfg.age_ms, RELAY_PAGE,
-                                         &rows, ret_count, err);
-    for (size_t i = 0; rc == ERR_OK && i < *ret_count; i++) {
+    struct outbox_list list = {0};
+    enum err_code rc =
+        outbox_store_read(outbox->cfg.store, *after, outbox->cfg.age_ms, RELAY_PAGE, &list, err);
+    const struct outbox_row *rows = list.items;
+    *ret_count = list.count;
+    for (size_t i = 0; rc == ERR_OK && i < list.count; i++) {
         const struct outbox_message message = {
             .outbox_id = rows[i].id,
             .job = rows[i].job,
@@ -220,7 +222,7 @@ static enum err_code relay_page(struct outbox *outbox, uint64_t *after, size_t *
         rc = send_one(outbox, &message, err);
         *after = rows[i].id;
     }
-    free(rows);
+    free(list.items);
     return rc;
 }
 

@@ -13,8 +13,7 @@ struct hand_back {
     const struct job_hold *hold;
     enum job_state from;
     const char *detail;
-    uint32_t epoch;
-    uint64_t outbox_id;
+    struct job_handed_back result;
     uint64_t seq;
 };
 
@@ -46,17 +45,17 @@ static enum err_code hand_back(struct txn *txn, void *ctx_, struct err *err)
         return rc;
     if (rows == 0)
         return hand_back_lost(txn, ctx, err);
-    ctx->epoch = (uint32_t)db_insert_id(txn->db);
+    ctx->result.epoch = (uint32_t)db_insert_id(txn->db);
     rc = db_exec(txn->db, DB_JOB_OUTBOX, DB_ARGS(db_uuid(&hold->id)), NULL, err);
     if (rc)
         return rc;
-    ctx->outbox_id = db_insert_id(txn->db);
+    ctx->result.outbox_id = db_insert_id(txn->db);
     return history_write(txn->db, &history, &move, 1, &ctx->seq, err);
 }
 
 enum err_code job_store_hand_back(struct store *store, const struct job_hold *hold,
-                                  enum job_state from, const char *detail, uint64_t *ret_outbox_id,
-                                  uint32_t *ret_epoch, struct err *err)
+                                  enum job_state from, const char *detail,
+                                  struct job_handed_back *ret, struct err *err)
 {
     struct hand_back ctx = {.hold = hold, .from = from, .detail = detail};
     assert(job_state_is_active(from));
@@ -64,8 +63,7 @@ enum err_code job_store_hand_back(struct store *store, const struct job_hold *ho
     if (rc)
         return rc;
     FAULT("job.hand_back.after_commit");
-    *ret_outbox_id = ctx.outbox_id;
-    *ret_epoch = ctx.epoch;
+    *ret = ctx.result;
     return ERR_OK;
 }
 

@@ -73,8 +73,7 @@ struct move {
     const struct job_hold *hold;
     enum job_state from;
     enum job_state to; /* of the last move */
-    const struct job_move *moves;
-    size_t move_count;
+    struct job_moves moves;
     const struct job_outcome *outcome; /* NULL: none */
     uint64_t seq;
 };
@@ -157,7 +156,7 @@ static enum err_code update(struct db *db, const struct move *move, uint64_t *re
                             struct err *err)
 {
     const struct job_hold *hold = move->hold;
-    bool runs = moves_reach(JOB_RUNNING, move->moves, move->move_count);
+    bool runs = moves_reach(JOB_RUNNING, move->moves.items, move->moves.count);
     if (move->outcome)
         return update_with_outcome(db, move, runs, ret_rows, err);
     return db_exec(db, DB_JOB_MOVE,
@@ -184,19 +183,18 @@ static enum err_code make_moves(struct txn *txn, void *ctx, struct err *err)
         .from = move->from,
         .condition = move->outcome ? move->outcome->condition : JOB_COND_NONE,
     };
-    return history_write(txn->db, &history, move->moves, move->move_count, &move->seq, err);
+    return history_write(txn->db, &history, move->moves.items, move->moves.count, &move->seq, err);
 }
 
 enum err_code job_store_move(struct store *store, const struct job_hold *hold, enum job_state from,
-                             const struct job_move *moves, size_t move_count,
-                             const struct job_outcome *outcome, struct err *err)
+                             struct job_moves moves, const struct job_outcome *outcome,
+                             struct err *err)
 {
-    assert(moves_are_legal(from, moves, move_count));
+    assert(moves_are_legal(from, moves.items, moves.count));
     struct move ctx = {.hold = hold,
                        .from = from,
-                       .to = moves[move_count - 1].to,
+                       .to = moves.items[moves.count - 1].to,
                        .moves = moves,
-                       .move_count = move_count,
                        .outcome = outcome};
     enum err_code rc = store_txn(store, make_moves, &ctx, err);
     if (rc == ERR_OK)

@@ -15,6 +15,10 @@ struct job_move {
     const char *detail; /* NULL for none */
 };
 #define JOB_MOVES_MAX 12
+struct job_moves {
+    const struct job_move *items;
+    size_t count;
+};
 
 /* What a run left; written with the move that records it. NULL pointers and zeros leave columns,
  * but with a run_fence exit code, signal and streams are all those of that run. Texts that are too
@@ -61,14 +65,16 @@ struct job_hold { /* an ownership, as its holder knows it */
  * ERR_FENCED: the row has another owner, fence or state: the holder has lost it. Repeating a call
  * whose commit was unknown answers ERR_OK when its moves are there. outcome may be NULL. */
 MUST_USE enum err_code job_store_move(struct store *store, const struct job_hold *hold,
-                                      enum job_state from, const struct job_move *moves,
-                                      size_t move_count, const struct job_outcome *outcome,
-                                      struct err *err);
+                                      enum job_state from, struct job_moves moves,
+                                      const struct job_outcome *outcome, struct err *err);
+struct job_handed_back {
+    uint64_t outbox_id;
+    uint32_t epoch;
+};
 /* Gives a job back untouched (drain): owner NULL, epoch + 1, state as it is, outbox row. */
 MUST_USE enum err_code job_store_hand_back(struct store *store, const struct job_hold *hold,
                                            enum job_state from, const char *detail,
-                                           uint64_t *ret_outbox_id, uint32_t *ret_epoch,
-                                           struct err *err);
+                                           struct job_handed_back *ret, struct err *err);
 
 struct job_hold_row {
     struct uuid id;

@@ -45,8 +45,7 @@ enum err_code job_store_get(struct store *store, const char *tenant, const struc
 struct events {
     const char *tenant;
     const struct uuid *id;
-    uint64_t after_seq;
-    uint32_t limit;
+    struct job_event_page page;
     struct rows rows;
 };
 
@@ -80,8 +79,8 @@ static enum err_code read_events(struct txn *txn, void *ctx, struct err *err)
     rows_clear(&events->rows);
     enum err_code rc =
         db_select(txn->db, DB_JOB_EVENTS,
-                  DB_ARGS(db_uuid(events->id), db_u64(events->after_seq), db_text(events->tenant),
-                          db_u64(events->limit)),
+                  DB_ARGS(db_uuid(events->id), db_u64(events->page.after_seq),
+                          db_text(events->tenant), db_u64(events->page.limit)),
                   DB_COLS(COL_U64(&event->seq), COL_UUID(&event->job), COL_I64(&event->at_us),
                           COL_TEXT(event->kind), COL_TEXT_OR(row.from, &event->has_from),
                           COL_TEXT(row.to), COL_TEXT(row.condition), COL_U32(&event->epoch),
@@ -98,18 +97,15 @@ static enum err_code read_events(struct txn *txn, void *ctx, struct err *err)
 }
 
 enum err_code job_store_events(struct store *store, const char *tenant, const struct uuid *id,
-                               uint64_t after_seq, uint32_t limit, struct job_event **ret_events,
-                               size_t *ret_count, struct err *err)
+                               struct job_event_page page, struct job_event_list *ret_list,
+                               struct err *err)
 {
-    struct events ctx = {.tenant = tenant,
-                         .id = id,
-                         .after_seq = after_seq,
-                         .limit = limit,
-                         .rows = ROWS_OF(struct job_event)};
+    struct events ctx = {
+        .tenant = tenant, .id = id, .page = page, .rows = ROWS_OF(struct job_event)};
     enum err_code rc = store_once(store, read_events, &ctx, err);
     if (rc == ERR_OK) {
-        *ret_count = ctx.rows.count;
-        *ret_events = rows_take(&ctx.rows);
+        ret_list->count = ctx.rows.count;
+        ret_list->items = rows_take(&ctx.rows);
     }
     rows_done(&ctx.rows);
     return rc;

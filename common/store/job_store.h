@@ -63,7 +63,6 @@ struct store_param {
     int64_t integer;
     double number;
 };
-
 enum job_order { JOB_ORDER_CREATED_DESC, JOB_ORDER_CREATED_ASC };
 
 struct job_query {
@@ -81,7 +80,6 @@ struct job_query {
     const struct uuid *after; /* keyset: NULL for the first page */
     uint32_t limit;           /* 1..JOB_STORE_PAGE_MAX */
 };
-
 struct job_list {
     struct job **items;
     size_t count;
@@ -107,11 +105,17 @@ struct job_event {
     char actor[USER_SIZE];
     char detail[JOB_REASON_SIZE];
 };
-/* Events with seq > after_seq in order; at most limit. *ret_events is freed with free(). */
+struct job_event_page {
+    uint64_t after_seq; /* events with a higher number, in order */
+    uint32_t limit;     /* at most so many */
+};
+struct job_event_list {
+    struct job_event *items; /* free() */
+    size_t count;
+};
 MUST_USE enum err_code job_store_events(struct store *store, const char *tenant,
-                                        const struct uuid *id, uint64_t after_seq, uint32_t limit,
-                                        struct job_event **ret_events, size_t *ret_count,
-                                        struct err *err);
+                                        const struct uuid *id, struct job_event_page page,
+                                        struct job_event_list *ret_list, struct err *err);
 /* The status of each id (JOB_STATE_COUNT if it is not there), for waiters; count <= 256. */
 MUST_USE enum err_code job_store_states(struct store *store, const struct uuid *ids, size_t count,
                                         enum job_state *ret_states, struct err *err);

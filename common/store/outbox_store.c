@@ -36,15 +36,14 @@ static enum err_code read_rows(struct txn *txn, void *ctx, struct err *err)
 }
 
 enum err_code outbox_store_read(struct store *store, uint64_t after_id, uint32_t age_ms,
-                                uint32_t limit, struct outbox_row **ret_rows, size_t *ret_count,
-                                struct err *err)
+                                uint32_t limit, struct outbox_list *ret_list, struct err *err)
 {
     struct reading reading = {
         .after_id = after_id, .age_ms = age_ms, .limit = limit, .rows = ROWS_OF(struct outbox_row)};
     enum err_code rc = store_once(store, read_rows, &reading, err);
     if (rc == ERR_OK) {
-        *ret_count = reading.rows.count;
-        *ret_rows = rows_take(&reading.rows);
+        ret_list->count = reading.rows.count;
+        ret_list->items = rows_take(&reading.rows);
     }
     rows_done(&reading.rows);
     return rc;

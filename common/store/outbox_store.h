@@ -16,10 +16,14 @@ struct outbox_row {
     char queue_type[16];
 };
 
+struct outbox_list {
+    struct outbox_row *items; /* free() */
+    size_t count;
+};
 /* Rows with id > after_id that are at least age_ms old by the database's clock, in order. */
 MUST_USE enum err_code outbox_store_read(struct store *store, uint64_t after_id, uint32_t age_ms,
-                                         uint32_t limit, struct outbox_row **ret_rows,
-                                         size_t *ret_count, struct err *err);
+                                         uint32_t limit, struct outbox_list *ret_list,
+                                         struct err *err);
 /* Any count; in batches. */
 MUST_USE enum err_code outbox_store_delete(struct store *store, const uint64_t *ids, size_t count,
                                            struct err *err);

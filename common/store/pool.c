@@ -161,7 +161,7 @@ static void give_place(struct store *store, struct db *db)
     if (lost && store->idle_count > 0) {
         stale = store->idle[0];
         store->idle_count--;
-        memmove(store->idle, store->idle + 1, store->idle_count * sizeof(*store->idle));
+        memmove(store->idle, store->idle + 1, store->idle_count * sizeof(struct db *));
     }
     pthread_cond_signal(&store->freed);
     pthread_mutex_unlock(&store->mutex);

@@ -105,29 +105,29 @@ static void the_first_event_and_the_outbox_row_are_there(void **unused)
     struct err err = {0};
     struct job_submitted done;
     struct job_new job = test_job_new();
-    struct job_event *events = NULL;
-    struct outbox_row *rows = NULL;
-    size_t count = 0;
+    struct job_event_list events = {0};
+    struct outbox_list rows = {0};
     assert_ok(job_store_submit(test.store, &job, &done, &err));
-    assert_ok(job_store_events(test.store, "acme", &job.id, 0, 100, &events, &count, &err));
-    assert_int_equal(count, 1);
-    assert_string_equal(events[0].kind, "submitted");
-    assert_string_equal(events[0].actor, "ann");
-    assert_string_equal(events[0].detail, "for a test");
-    assert_false(events[0].has_from);
-    assert_int_equal(events[0].to, JOB_PENDING);
-    free(events);
-    assert_ok(outbox_store_read(test.store, done.outbox_id - 1, 0, 10, &rows, &count, &err));
-    assert_int_equal(count, 1);
-    assert_int_equal(rows[0].id, done.outbox_id);
-    assert_true(uuid_eq(&rows[0].job, &job.id));
-    assert_int_equal(rows[0].epoch, 1);
-    assert_string_equal(rows[0].queue_type, "quorum");
-    free(rows);
+    assert_ok(job_store_events(test.store, "acme", &job.id, (struct job_event_page){0, 100},
+                               &events, &err));
+    assert_int_equal(events.count, 1);
+    assert_string_equal(events.items[0].kind, "submitted");
+    assert_string_equal(events.items[0].actor, "ann");
+    assert_string_equal(events.items[0].detail, "for a test");
+    assert_false(events.items[0].has_from);
+    assert_int_equal(events.items[0].to, JOB_PENDING);
+    free(events.items);
+    assert_ok(outbox_store_read(test.store, done.outbox_id - 1, 0, 10, &rows, &err));
+    assert_int_equal(rows.count, 1);
+    assert_int_equal(rows.items[0].id, done.outbox_id);
+    assert_true(uuid_eq(&rows.items[0].job, &job.id));
+    assert_int_equal(rows.items[0].epoch, 1);
+    assert_string_equal(rows.items[0].queue_type, "quorum");
+    free(rows.items);
     assert_ok(outbox_store_delete(test.store, &done.outbox_id, 1, &err));
-    assert_ok(outbox_store_read(test.store, done.outbox_id - 1, 0, 10, &rows, &count, &err));
-    assert_int_equal(count, 0);
-    free(rows);
+    assert_ok(outbox_store_read(test.store, done.outbox_id - 1, 0, 10, &rows, &err));
+    assert_int_equal(rows.count, 0);
+    free(rows.items);
 }
 
 static void many_jobs_are_all_written_with_their_outbox_numbers(void **unused)
@@ -137,25 +137,23 @@ static void many_jobs_are_all_written_with_their_outbox_numbers(void **unused)
     struct err err = {0};
     struct job_new jobs[MANY];
     struct job_submitted done[MANY];
-    struct outbox_row *rows = NULL;
+    struct outbox_list rows = {0};
     uint64_t ids[MANY];
-    size_t count = 0;
     for (int i = 0; i < MANY; i++)
         jobs[i] = test_job_new();
     assert_ok(job_store_submit_many(test.store, jobs, MANY, done, &err));
-    assert_ok(
-        outbox_store_read(test.store, done[0].outbox_id - 1, 0, MANY + 1, &rows, &count, &err));
-    assert_int_equal(count, MANY);
+    assert_ok(outbox_store_read(test.store, done[0].outbox_id - 1, 0, MANY + 1, &rows, &err));
+    assert_int_equal(rows.count, MANY);
     for (int i = 0; i < MANY; i++) {
-        assert_int_equal(rows[i].id, done[i].outbox_id);
-        assert_true(uuid_eq(&rows[i].job, &jobs[i].id));
+        assert_int_equal(rows.items[i].id, done[i].outbox_id);
+        assert_true(uuid_eq(&rows.items[i].job, &jobs[i].id));
         ids[i] = done[i].outbox_id;
     }
-    free(rows);
+    free(rows.items);
     assert_ok(outbox_store_delete(test.store, ids, MANY, &err));
-    assert_ok(outbox_store_read(test.store, ids[0] - 1, 0, MANY, &rows, &count, &err));
-    assert_int_equal(count, 0);
-    free(rows);
+    assert_ok(outbox_store_read(test.store, ids[0] - 1, 0, MANY, &rows, &err));
+    assert_int_equal(rows.count, 0);
+    free(rows.items);
 }
 
 static void one_bad_job_among_many_stores_none(void **unused)

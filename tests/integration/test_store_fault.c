@@ -41,8 +41,7 @@ static void a_submission_is_settled_whatever_became_of_its_commit(void **unused)
             struct err err = {0};
             struct job_submitted done = {.replayed = true};
             struct job_new job = test_job_new();
-            struct outbox_row *rows = NULL;
-            size_t count = 0;
+            struct outbox_list rows = {0};
             char key[20];
             (void)snprintf(key, sizeof(key), "unknown-%zu", i);
             job.idempotency_key = keyed ? key : NULL;
@@ -52,11 +51,10 @@ static void a_submission_is_settled_whatever_became_of_its_commit(void **unused)
             assert_true(uuid_eq(&done.id, &job.id));
             assert_false(done.replayed);
             assert_int_equal(rows_of("jobs"), before + 1);
-            assert_ok(
-                outbox_store_read(test.store, done.outbox_id - 1, 0, 10, &rows, &count, &err));
-            assert_int_equal(count, 1);
-            assert_true(uuid_eq(&rows[0].job, &job.id));
-            free(rows);
+            assert_ok(outbox_store_read(test.store, done.outbox_id - 1, 0, 10, &rows, &err));
+            assert_int_equal(rows.count, 1);
+            assert_true(uuid_eq(&rows.items[0].job, &job.id));
+            free(rows.items);
         }
     }
 }
@@ -89,7 +87,8 @@ static void a_terminal_move_is_settled_whatever_became_of_its_commit(void **unus
             .has_exit_code = true, .run_fence = hold.fence, .attempt = true};
         uint64_t before = rows_of("job_events");
         fault_arm(losses[i]);
-        assert_ok(job_store_move(test.store, &hold, JOB_ARCHIVING, &move, 1, &outcome, &err));
+        assert_ok(job_store_move(test.store, &hold, JOB_ARCHIVING, (struct job_moves){&move, 1},
+                                 &outcome, &err));
         assert_int_equal(rows_of("job_events"), before + 1);
         AUTO(job_free) struct job *job = test_job(test.store, &id);
         assert_int_equal(job->status, JOB_FINISHED);
@@ -105,13 +104,11 @@ static void a_hand_back_is_settled_whatever_became_of_its_commit(void **unused)
         struct uuid id = test_submit(test.store);
         struct job_hold hold = test_claim(test.store, &id, JOB_STAGING_JOB);
         uint64_t before = rows_of("outbox");
-        uint64_t outbox_id = 0;
-        uint32_t epoch = 0;
+        struct job_handed_back done = {0};
         fault_arm(losses[i]);
-        assert_ok(job_store_hand_back(test.store, &hold, JOB_STAGING_JOB, NULL, &outbox_id, &epoch,
-                                      &err));
-        assert_int_equal(epoch, 2);
-        assert_true(outbox_id > 0);
+        assert_ok(job_store_hand_back(test.store, &hold, JOB_STAGING_JOB, NULL, &done, &err));
+        assert_int_equal(done.epoch, 2);
+        assert_true(done.outbox_id > 0);
         assert_int_equal(rows_of("outbox"), before + 1);
     }
 }

@@ -170,19 +170,21 @@ static void events_are_read_behind_a_number(void **unused)
     struct err err = {0};
     struct uuid id = submit_as("events", "ann", "default");
     (void)test_claim(test.store, &id, JOB_RUNNING);
-    struct job_event *events = NULL;
-    size_t count = 0;
-    assert_ok(job_store_events(test.store, "events", &id, 0, 3, &events, &count, &err));
-    assert_int_equal(count, 3);
-    uint64_t seq = events[2].seq;
-    free(events);
-    assert_ok(job_store_events(test.store, "events", &id, seq, 100, &events, &count, &err));
-    assert_int_equal(count, 4);
-    assert_true(events[0].seq > seq);
-    free(events);
-    assert_ok(job_store_events(test.store, "other", &id, 0, 100, &events, &count, &err));
-    assert_int_equal(count, 0);
-    free(events);
+    struct job_event_list events = {0};
+    assert_ok(
+        job_store_events(test.store, "events", &id, (struct job_event_page){0, 3}, &events, &err));
+    assert_int_equal(events.count, 3);
+    uint64_t seq = events.items[2].seq;
+    free(events.items);
+    assert_ok(job_store_events(test.store, "events", &id, (struct job_event_page){seq, 100},
+                               &events, &err));
+    assert_int_equal(events.count, 4);
+    assert_true(events.items[0].seq > seq);
+    free(events.items);
+    assert_ok(
+        job_store_events(test.store, "other", &id, (struct job_event_page){0, 100}, &events, &err));
+    assert_int_equal(events.count, 0);
+    free(events.items);
 }
 
 int main(void)

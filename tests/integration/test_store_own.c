@@ -18,7 +18,7 @@ static enum err_code move_to(const struct job_hold *hold, enum job_state from, e
                              const struct job_outcome *outcome, struct err *err)
 {
     const struct job_move move = {.to = to};
-    return job_store_move(test.store, hold, from, &move, 1, outcome, err);
+    return job_store_move(test.store, hold, from, (struct job_moves){&move, 1}, outcome, err);
 }
 
 /* ---- claims --------------------------------------------------------------------------------- */
@@ -102,24 +102,24 @@ static void a_claim_with_moves_writes_an_event_for_each_in_order(void **unused)
     static const enum job_state way[] = {JOB_PENDING,        JOB_PENDING,     JOB_PROCESSING_INPUTS,
                                          JOB_STAGING_INPUTS, JOB_STAGING_JOB, JOB_SUBMITTING_JOB,
                                          JOB_RUNNING};
-    struct job_event *events = NULL;
-    size_t count = 0;
+    struct job_event_list events = {0};
     AUTO(job_free) struct job *job = test_job(test.store, &id);
     assert_int_equal(job->status, JOB_RUNNING);
     assert_true(job->started_us > 0);
-    assert_ok(job_store_events(test.store, NULL, &id, 0, 100, &events, &count, &err));
-    assert_int_equal(count, ARRAY_LEN(way));
-    for (size_t i = 0; i < count; i++) {
-        assert_int_equal(events[i].to, way[i]);
+    assert_ok(
+        job_store_events(test.store, NULL, &id, (struct job_event_page){0, 100}, &events, &err));
+    assert_int_equal(events.count, ARRAY_LEN(way));
+    for (size_t i = 0; i < events.count; i++) {
+        assert_int_equal(events.items[i].to, way[i]);
         if (i > 0) {
-            assert_true(events[i].seq > events[i - 1].seq);
-            assert_int_equal(events[i].from, way[i - 1]);
-            assert_int_equal(events[i].fence, hold.fence);
-            assert_true(uuid_eq(&events[i].worker, &hold.worker));
-            assert_int_equal(events[i].epoch, 1);
+            assert_true(events.items[i].seq > events.items[i - 1].seq);
+            assert_int_equal(events.items[i].from, way[i - 1]);
+            assert_int_equal(events.items[i].fence, hold.fence);
+            assert_true(uuid_eq(&events.items[i].worker, &hold.worker));
+            assert_int_equal(events.items[i].epoch, 1);
         }
     }
-    free(events);
+    free(events.items);
 }
 
 static void a_takeover_needs_the_owner_and_fence_that_were_read(void **unused)
@@ -175,7 +175,8 @@ static void the_end_of_a_run_is_written_whole(void **unused)
                                         .started_us = INT64_C(1700000000123456),
                                         .out = {1000, 900},
                                         .errs = {5, 5}};
-    assert_ok(job_store_move(test.store, &hold, JOB_SUBMITTING_JOB, moves, 3, &outcome, &err));
+    assert_ok(job_store_move(test.store, &hold, JOB_SUBMITTING_JOB, (struct job_moves){moves, 3},
+                             &outcome, &err));
     AUTO(job_free) struct job *job = test_job(test.store, &id);
     assert_int_equal(job->status, JOB_FAILED);
     assert_int_equal(job->condition, JOB_COND_COMMAND_FAILED);
@@ -199,17 +200,18 @@ static void repeating_a_move_is_no_fault_and_writes_nothing(void **unused)
     struct err err = {0};
     struct uuid id = test_submit(test.store);
     struct job_hold hold = test_claim(test.store, &id, JOB_RUNNING);
-    struct job_event *events = NULL;
-    size_t count = 0;
+    struct job_event_list events = {0};
     assert_ok(move_to(&hold, JOB_RUNNING, JOB_ARCHIVING, NULL, &err));
     assert_ok(move_to(&hold, JOB_RUNNING, JOB_ARCHIVING, NULL, &err));
     assert_ok(move_to(&hold, JOB_ARCHIVING, JOB_FINISHED, NULL, &err));
     assert_ok(move_to(&hold, JOB_ARCHIVING, JOB_FINISHED, NULL, &err));
     assert_code(move_to(&hold, JOB_ARCHIVING, JOB_FAILED, NULL, &err), ERR_FENCED);
     err_clear(&err);
-    assert_ok(job_store_events(test.store, NULL, &id, 0, 100, &events, &count, &err));
-    assert_int_equal(count, 9); /* submitted, claimed, five to RUNNING, ARCHIVING, FINISHED */
-    free(events);
+    assert_ok(
+        job_store_events(test.store, NULL, &id, (struct job_event_page){0, 100}, &events, &err));
+    assert_int_equal(events.count,
+                     9); /* submitted, claimed, five to RUNNING, ARCHIVING, FINISHED */
+    free(events.items);
 }
 
 static void a_blocked_job_has_no_owner_and_keeps_its_exact_condition(void **unused)
@@ -267,25 +269,21 @@ static void a_job_that_is_handed_back_is_on_its_queue_again(void **unused)
     struct err err = {0};
     struct uuid id = test_submit(test.store);
     struct job_hold hold = test_claim(test.store, &id, JOB_STAGING_JOB);
-    struct outbox_row *rows = NULL;
-    uint64_t outbox_id = 0;
-    uint32_t epoch = 0;
-    size_t count = 0;
-    assert_ok(
-        job_store_hand_back(test.store, &hold, JOB_STAGING_JOB, "drain", &outbox_id, &epoch, &err));
-    assert_int_equal(epoch, 2);
+    struct outbox_list rows = {0};
+    struct job_handed_back done = {0};
+    assert_ok(job_store_hand_back(test.store, &hold, JOB_STAGING_JOB, "drain", &done, &err));
+    assert_int_equal(done.epoch, 2);
     AUTO(job_free) struct job *job = test_job(test.store, &id);
     assert_int_equal(job->epoch, 2);
     assert_int_equal(job->status, JOB_STAGING_JOB);
     assert_false(job->has_owner);
-    assert_ok(outbox_store_read(test.store, outbox_id - 1, 0, 1, &rows, &count, &err));
-    assert_int_equal(count, 1);
-    assert_int_equal(rows[0].epoch, 2);
-    assert_true(uuid_eq(&rows[0].job, &id));
-    free(rows);
-    assert_code(
-        job_store_hand_back(test.store, &hold, JOB_STAGING_JOB, "drain", &outbox_id, &epoch, &err),
-        ERR_FENCED);
+    assert_ok(outbox_store_read(test.store, done.outbox_id - 1, 0, 1, &rows, &err));
+    assert_int_equal(rows.count, 1);
+    assert_int_equal(rows.items[0].epoch, 2);
+    assert_true(uuid_eq(&rows.items[0].job, &id));
+    free(rows.items);
+    assert_code(job_store_hand_back(test.store, &hold, JOB_STAGING_JOB, "drain", &done, &err),
+                ERR_FENCED);
 }
 
 static void the_jobs_of_a_worker_are_found_by_their_owner(void **unused)

@@ -291,18 +291,17 @@ static void young_rows_of_the_outbox_are_left_to_who_wrote_them(void **unused)
 {
     (void)unused;
     struct err err = {0};
-    struct outbox_row *rows = NULL;
+    struct outbox_list rows = {0};
     uint64_t total = 0;
-    size_t count = 0;
     (void)test_submit(test.store);
     assert_ok(outbox_store_count(test.store, &total, &err));
     assert_true(total > 0);
-    assert_ok(outbox_store_read(test.store, 0, 3600000, 100, &rows, &count, &err));
-    assert_int_equal(count, 0);
-    free(rows);
-    assert_ok(outbox_store_read(test.store, 0, 0, 100, &rows, &count, &err));
-    assert_int_equal(count, total);
-    free(rows);
+    assert_ok(outbox_store_read(test.store, 0, 3600000, 100, &rows, &err));
+    assert_int_equal(rows.count, 0);
+    free(rows.items);
+    assert_ok(outbox_store_read(test.store, 0, 0, 100, &rows, &err));
+    assert_int_equal(rows.count, total);
+    free(rows.items);
 }
 
 int main(void)
