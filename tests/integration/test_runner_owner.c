@@ -260,6 +260,30 @@ static void the_end_of_the_grant_ends_the_jobs_and_the_runner(void **state)
     free(jobs);
 }
 
+#define MANY 100
+
+static void the_end_of_the_grant_ends_many_jobs_in_time(void **state)
+{
+    struct site *site = *state;
+    struct runner_job jobs[MANY];
+    pid_t daemons[MANY];
+    for (size_t i = 0; i < MANY; i++)
+        jobs[i] =
+            site_shell(site, "(setsid sh -c 'echo $$ > daemon; exec sleep 1000' & ); " STUBBORN
+                             "while :; do sleep 1; done");
+    for (size_t i = 0; i < MANY; i++)
+        daemons[i] = site_wait_pid(site, &jobs[i], "daemon");
+    site_grant(site, 400, 200);
+    int64_t end = clock_mono_ms() + 400;
+    for (size_t i = 0; i < MANY; i++) {
+        site_wait_gone(jobs[i].pid);
+        site_wait_gone(daemons[i]);
+    }
+    assert_in_range(clock_mono_ms() - end, 0, 1500);
+    for (size_t i = 0; i < MANY; i++)
+        assert_int_equal(site_end(site, &jobs[i].job).reason, RUNNER_LEASE_EXPIRED);
+}
+
 static void a_worker_that_vanished_is_outlived_until_the_grant_ends(void **state)
 {
     struct site *site = *state;
@@ -406,6 +430,7 @@ int main(void)
         SITE_TEST(a_later_owner_starts_beside_the_end_of_an_earlier_run),
         SITE_TEST(nothing_starts_without_a_grant),
         SITE_TEST(the_end_of_the_grant_ends_the_jobs_and_the_runner),
+        SITE_TEST(the_end_of_the_grant_ends_many_jobs_in_time),
         SITE_TEST(a_worker_that_vanished_is_outlived_until_the_grant_ends),
         SITE_TEST(a_ping_prolongs_the_grant),
         SITE_TEST(nonsense_on_the_socket_hurts_nobody),

@@ -98,7 +98,7 @@ void job_reap_orphans(const struct runner *runner)
 
 /* Signals all of the run's processes; how many live. quick: first see whether there can be any
  * beside the main process, which has ended. */
-static size_t signal_all(const struct runner *runner, const struct run *run, bool quick)
+static size_t kill_all(const struct runner *runner, const struct run *run, bool quick)
 {
     pid_t mains[RUNNER_JOBS_MAX];
     struct procs_job target = {
@@ -109,6 +109,18 @@ static size_t signal_all(const struct runner *runner, const struct run *run, boo
     if (quick && !procs_orphans(mains, target.main_count))
         return 0;
     return procs_signal(&target, SIGKILL);
+}
+
+/* The grace is over. Mostly the main process dies of this and the sweep does the rest; only if it
+ * does not, the others are looked for while it lives. */
+static void kill_run(const struct runner *runner, struct run *run, int64_t now)
+{
+    if (!run->killed)
+        job_signal(run, SIGKILL);
+    else
+        (void)kill_all(runner, run, false);
+    run->killed = true;
+    run->kill_at = now + KILL_PAUSE_MS;
 }
 
 static int64_t advance_running(struct runner *runner, struct run *run, int64_t now)
@@ -126,10 +138,8 @@ static int64_t advance_running(struct runner *runner, struct run *run, int64_t n
         run->wall_at = NEVER;
         job_end(run, RUNNER_WALL_LIMIT, (int64_t)run->limits.grace_ms, "");
     }
-    if (now >= run->kill_at) {
-        (void)signal_all(runner, run, false);
-        run->kill_at = now + KILL_PAUSE_MS;
-    }
+    if (now >= run->kill_at)
+        kill_run(runner, run, now);
     return run->wall_at < run->kill_at ? run->wall_at : run->kill_at;
 }
 
@@ -176,7 +186,7 @@ static int64_t advance_sweeping(struct runner *runner, struct run *run, int64_t 
 {
     if (now < run->next_at)
         return run->next_at;
-    size_t left = signal_all(runner, run, true);
+    size_t left = kill_all(runner, run, true);
     if (left > 0 && now < run->until) {
         run->next_at = now + SWEEP_PAUSE_MS;
         return run->next_at;
@@ -245,7 +255,7 @@ int64_t job_advance(struct runner *runner, struct run *run, int64_t now)
             due = advance_draining(runner, run, now);
         else if (run->phase == RUN_FINISHING)
             due = advance_finishing(runner, run, now);
-        if (run->phase == before)
+        if (run->phase == before || run->phase == RUN_FINISHING)
             return due;
     }
 }

@@ -2,6 +2,7 @@
 #include "worker/runner/runner.h"
 
 #include "common/base/log.h"
+#include "worker/runner/procs.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #define EVENTS_AT_ONCE 64
+#define DISK_BUDGET_MS 20
 
 enum err_code runner_watch(struct runner *runner, struct watch *watch, struct err *err)
 {
@@ -99,14 +101,28 @@ static int64_t advance_lease(struct runner *runner, int64_t now)
     return left > 0 ? runner->grant_until : NEVER;
 }
 
-/* Everything that is due; the time of the next thing. */
+static int64_t sooner(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Everything that is due; the time of the next thing. What must happen in time (limits, leases,
+ * kills) goes before what waits for the disk, and the latter does not keep the worker waiting. */
 static int64_t advance(struct runner *runner)
 {
     int64_t now = protocol_boot_ms();
     int64_t due = advance_lease(runner, now);
+    procs_refresh();
     for (struct run *run = runner->runs; run; run = run->next) {
-        int64_t next = job_advance(runner, run, now);
-        due = next < due ? next : due;
+        if (run->phase != RUN_FINISHING)
+            due = sooner(due, job_advance(runner, run, now));
+    }
+    for (struct run *run = runner->runs; run; run = run->next) {
+        if (run->phase != RUN_FINISHING)
+            continue;
+        if (protocol_boot_ms() > now + DISK_BUDGET_MS)
+            return now;
+        due = sooner(due, job_advance(runner, run, now));
     }
     return due;
 }

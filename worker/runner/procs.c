@@ -25,22 +25,25 @@ struct proc {
     pid_t session;
     char state;
     unsigned long long started; /* ticks since boot: with the pid, names a process for ever */
+    enum { ORIGIN_UNREAD, ORIGIN_NONE, ORIGIN_KNOWN } origin; /* what its environment says */
+    struct uuid job;
+    uint64_t run;
 };
 
 struct table {
     struct proc *at;
     size_t count;
     size_t capacity;
+    bool fresh;  /* filled since procs_refresh */
     bool unsure; /* memory was short, or a parent went while we looked */
 };
 
-static void table_done(struct table *table)
-{
-    free(table->at);
-}
+/* One view serves all jobs that are swept in one go; the runner has one thread. */
+static struct table view;
+static int proc_fd = -1; /* of /proc, once it was needed */
 
 /* Reads a file of /proc/<pid>; false if the process is gone. */
-static bool read_file(int proc_fd, pid_t pid, const char *name, struct buf *ret_bytes)
+static bool read_file(pid_t pid, const char *name, struct buf *ret_bytes)
 {
     char path[64];
     struct err ignored = {0};
@@ -48,10 +51,10 @@ static bool read_file(int proc_fd, pid_t pid, const char *name, struct buf *ret_
     return fs_read(proc_fd, path, ret_bytes, &ignored) == ERR_OK;
 }
 
-static bool read_stat(int proc_fd, pid_t pid, struct proc *ret_proc)
+static bool read_stat(pid_t pid, struct proc *ret_proc)
 {
     BUF_AUTO struct buf bytes = BUF_INIT(STAT_MAX);
-    if (!read_file(proc_fd, pid, "stat", &bytes))
+    if (!read_file(pid, "stat", &bytes))
         return false;
     const char *rest = strrchr(buf_text(&bytes), ')'); /* the name before it may hold anything */
     struct proc proc = {.pid = pid};
@@ -72,7 +75,7 @@ static int by_pid(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-static const struct proc *find(const struct table *table, pid_t pid)
+static struct proc *find(const struct table *table, pid_t pid)
 {
     struct proc wanted = {.pid = pid};
     return bsearch(&wanted, table->at, table->count, sizeof(wanted), by_pid);
@@ -99,30 +102,34 @@ static pid_t pid_of(const char *name)
     return sv_u64(sv_of(name), INT32_MAX, &number) ? (pid_t)number : 0;
 }
 
-/* All processes, by number. -1 or a descriptor of /proc. */
-static int look(struct table *table)
+/* All processes, by number. */
+static void look(struct table *table)
 {
-    FD_AUTO int proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int copy = proc_fd < 0 ? -1 : fcntl(proc_fd, F_DUPFD_CLOEXEC, 0);
-    DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+    if (proc_fd < 0)
+        proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = proc_fd < 0 ? -1 : openat(proc_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
     struct dirent *entry = NULL;
     table->count = 0;
     table->unsure = dir == NULL;
     while (dir && (entry = readdir(dir)) != NULL) { /* NOLINT(concurrency-mt-unsafe) */
         pid_t pid = pid_of(entry->d_name);
-        struct proc proc;
-        if (pid > 0 && read_stat(proc_fd, pid, &proc) && !table_add(table, &proc))
+        struct proc proc = {0};
+        if (pid > 0 && read_stat(pid, &proc) && !table_add(table, &proc))
             table->unsure = true;
     }
     if (dir)
         (void)closedir(dir);
     else
-        fd_close(&copy);
+        fd_close(&fd);
     if (table->count > 0)
         qsort(table->at, table->count, sizeof(*table->at), by_pid);
-    int result = proc_fd;
-    proc_fd = -1;
-    return result;
+    table->fresh = !table->unsure;
+}
+
+void procs_refresh(void)
+{
+    view.fresh = false;
 }
 
 /* The value of a variable, ptr NULL if it is not there. */
@@ -141,22 +148,19 @@ static struct sv environ_value(const struct buf *bytes, const char *name)
 }
 
 /* Which run a process says it belongs to; false if it says nothing. */
-static bool read_origin(int proc_fd, pid_t pid, struct uuid *ret_job, uint64_t *ret_run)
+static bool read_origin(struct proc *proc)
 {
+    if (proc->origin != ORIGIN_UNREAD)
+        return proc->origin == ORIGIN_KNOWN;
     BUF_AUTO struct buf bytes = BUF_INIT(ENVIRON_MAX);
-    if (!read_file(proc_fd, pid, "environ", &bytes))
+    proc->origin = ORIGIN_NONE;
+    if (!read_file(proc->pid, "environ", &bytes))
         return false;
     struct sv job = environ_value(&bytes, "SLUICE_JOB_ID");
     struct sv run = environ_value(&bytes, "SLUICE_FENCE");
-    return job.ptr && run.ptr && uuid_parse(job, ret_job) && sv_u64(run, INT64_MAX, ret_run);
-}
-
-static bool is_from(int proc_fd, pid_t pid, const struct procs_job *wanted)
-{
-    struct uuid job;
-    uint64_t run = 0;
-    return read_origin(proc_fd, pid, &job, &run) && run == wanted->run &&
-           uuid_eq(&job, &wanted->job);
+    if (job.ptr && run.ptr && uuid_parse(job, &proc->job) && sv_u64(run, INT64_MAX, &proc->run))
+        proc->origin = ORIGIN_KNOWN;
+    return proc->origin == ORIGIN_KNOWN;
 }
 
 static int compare_pids(const void *a, const void *b)
@@ -176,17 +180,16 @@ static bool is_live(const struct proc *proc)
     return proc->state != 'Z' && proc->state != 'X' && proc->state != 'x';
 }
 
-static bool belongs(struct table *table, int proc_fd, const struct proc *proc,
-                    const struct procs_job *job)
+static bool belongs(struct table *table, struct proc *proc, const struct procs_job *job)
 {
     pid_t runner = getpid();
-    const struct proc *at = proc;
+    struct proc *at = proc;
     for (int depth = 0; depth < DEPTH_MAX && at->pid != runner; depth++) {
         if (at->pid == job->main || at->session == job->main || at->group == job->main)
             return true;
         if (at->parent <= 1 || is_main(job->mains, job->main_count, at->pid))
             return false;
-        const struct proc *parent = find(table, at->parent);
+        struct proc *parent = find(table, at->parent);
         if (!parent) {
             table->unsure = true;
             return false;
@@ -196,18 +199,18 @@ static bool belongs(struct table *table, int proc_fd, const struct proc *proc,
     if (job->alone)
         return true;
     for (at = proc; at && at->pid != runner; at = find(table, at->parent)) {
-        if (is_from(proc_fd, at->pid, job))
+        if (read_origin(at) && at->run == job->run && uuid_eq(&at->job, &job->job))
             return true;
     }
     return false;
 }
 
 /* The process as it was seen, not another one that got its number since. */
-static void signal_process(int proc_fd, const struct proc *seen, int signal_number)
+static void signal_process(const struct proc *seen, int signal_number)
 {
     FD_AUTO int pidfd = pidfd_open(seen->pid, 0);
     struct proc now;
-    if (pidfd >= 0 && read_stat(proc_fd, seen->pid, &now) && now.started == seen->started)
+    if (pidfd >= 0 && read_stat(seen->pid, &now) && now.started == seen->started)
         (void)pidfd_send_signal(pidfd, signal_number, NULL, 0);
 }
 
@@ -216,9 +219,8 @@ bool procs_orphans(const pid_t *mains, size_t main_count)
     char path[64];
     BUF_AUTO struct buf bytes = BUF_INIT(CHILDREN_MAX);
     struct err ignored = {0};
-    FD_AUTO int proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    (void)snprintf(path, sizeof(path), "%d/task/%d/children", (int)getpid(), (int)getpid());
-    if (proc_fd < 0 || fs_read(proc_fd, path, &bytes, &ignored) != ERR_OK)
+    (void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)getpid(), (int)getpid());
+    if (fs_read(AT_FDCWD, path, &bytes, &ignored) != ERR_OK)
         return true;
     bool found = false;
     char *at = bytes.ptr;
@@ -234,19 +236,20 @@ bool procs_orphans(const pid_t *mains, size_t main_count)
 
 size_t procs_signal(const struct procs_job *job, int signal_number)
 {
-    __attribute__((cleanup(table_done))) struct table table = {0};
     size_t count = 0;
     for (int looks = 0; looks < LOOKS_MAX; looks++) {
-        FD_AUTO int proc_fd = look(&table);
-        for (size_t i = 0; proc_fd >= 0 && i < table.count; i++) {
-            const struct proc *proc = &table.at[i];
-            if (proc->pid == getpid() || !is_live(proc) || !belongs(&table, proc_fd, proc, job))
+        if (!view.fresh)
+            look(&view);
+        for (size_t i = 0; i < view.count; i++) {
+            struct proc *proc = &view.at[i];
+            if (proc->pid == getpid() || !is_live(proc) || !belongs(&view, proc, job))
                 continue;
-            signal_process(proc_fd, proc, signal_number);
+            signal_process(proc, signal_number);
             count++;
         }
-        if (count > 0 || !table.unsure)
+        if (count > 0 || !view.unsure)
             break;
+        view.fresh = false;
     }
     return count;
 }
@@ -263,21 +266,18 @@ static struct procs_lost *find_lost(struct procs_lost *runs, size_t count, const
 
 size_t procs_signal_lost(struct procs_lost *runs, size_t count, int signal_number)
 {
-    __attribute__((cleanup(table_done))) struct table table = {0};
-    FD_AUTO int proc_fd = look(&table);
     size_t total = 0;
+    look(&view);
     for (size_t i = 0; i < count; i++)
         runs[i].left = 0;
-    for (size_t i = 0; proc_fd >= 0 && i < table.count; i++) {
-        const struct proc *proc = &table.at[i];
-        struct uuid job;
-        uint64_t run = 0;
-        if (proc->pid == getpid() || !is_live(proc) || !read_origin(proc_fd, proc->pid, &job, &run))
+    for (size_t i = 0; i < view.count; i++) {
+        struct proc *proc = &view.at[i];
+        if (proc->pid == getpid() || !is_live(proc) || !read_origin(proc))
             continue;
-        struct procs_lost *lost = find_lost(runs, count, &job, run);
+        struct procs_lost *lost = find_lost(runs, count, &proc->job, proc->run);
         if (!lost)
             continue;
-        signal_process(proc_fd, proc, signal_number);
+        signal_process(proc, signal_number);
         lost->left++;
         total++;
     }

@@ -26,6 +26,9 @@ struct procs_job {
 /* Reaps what the runner adopted and has ended; true if something else than main processes lives
  * directly below the runner (or if that cannot be told). Cheap: one small file is read. */
 bool procs_orphans(const pid_t *mains, size_t main_count);
+/* The processes are looked at again from now on; until then one look serves several jobs, which
+ * is right for a job whose main process had ended before it. */
+void procs_refresh(void);
 /* Signals every living process of the job, its main process included; how many there were. */
 size_t procs_signal(const struct procs_job *job, int signal_number);
 /* A run whose runner is gone. */

@@ -69,6 +69,7 @@ struct run {
     int64_t kill_at; /* KILL to everything; NEVER until it is being ended */
     int64_t next_at; /* next try of the phase */
     int64_t until;   /* the phase gives up */
+    bool killed;     /* KILL was sent */
     bool record_failed;
 };
 
@@ -123,7 +124,8 @@ void job_stream_ready(struct runner *runner, struct watch *watch);
 void job_signal(const struct run *run, int signal_number); /* to the main process's group */
 /* TERM now, KILL after grace_ms; the first reason stays, an earlier KILL counts. */
 void job_end(struct run *run, enum runner_reason reason, int64_t grace_ms, const char *note);
-/* Moves on as far as it can; when it wants to be called again at the latest. */
+/* Moves on as far as it can, but waits for no disk before it has been in FINISHING when called;
+ * when it wants to be called again at the latest. */
 int64_t job_advance(struct runner *runner, struct run *run, int64_t now);
 /* Zombies that the runner adopted while their job goes on. */
 void job_reap_orphans(const struct runner *runner);
