@@ -183,6 +183,20 @@ static void a_fork_that_fails_is_a_start_failure(void **state)
     assert_string_equal(job.record.start_step, "fork");
 }
 
+static void an_end_is_told_only_once_it_is_on_the_disk(void **state)
+{
+    struct site *site = *state;
+    restart_with_fault(site, "runner.record.write=fail@1");
+    int64_t begin = clock_mono_ms();
+    struct runner_record record = site_shell_end(site, "exit 3");
+    assert_true(clock_mono_ms() - begin >= 400); /* the second try wrote it */
+    assert_int_equal(record.exit_code, 3);
+    site_kill_runner(site);
+    site_connect(site);
+    struct runner_job job = site_only_job(site);
+    assert_memory_equal(&job.record, &record, sizeof(record));
+}
+
 static void a_full_output_disk_cuts_the_output_only(void **state)
 {
     struct site *site = *state;
@@ -211,6 +225,7 @@ int main(void)
 #ifdef SLUICE_FAULTS
         SITE_TEST(a_death_anywhere_leaves_no_run_and_no_result_untold),
         SITE_TEST(a_fork_that_fails_is_a_start_failure),
+        SITE_TEST(an_end_is_told_only_once_it_is_on_the_disk),
         SITE_TEST(a_full_output_disk_cuts_the_output_only),
 #endif
     };

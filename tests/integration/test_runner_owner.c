@@ -335,6 +335,17 @@ static void nonsense_on_the_socket_hurts_nobody(void **state)
     assert_int_equal(site_only_job(site).pid, job.pid);
 }
 
+static void the_lock_file_names_the_runner(void **state)
+{
+    struct site *site = *state;
+    struct err err = {0};
+    char pid[16];
+    BUF_AUTO struct buf bytes = BUF_INIT(64);
+    (void)snprintf(pid, sizeof(pid), "%d\n", (int)site->runner);
+    assert_ok(fs_read(site->work_dir, "runner.lock", &bytes, &err));
+    assert_string_equal(buf_text(&bytes), pid);
+}
+
 static void workers_may_come_and_go_quickly(void **state)
 {
     struct site *site = *state;
@@ -434,6 +445,7 @@ int main(void)
         SITE_TEST(a_worker_that_vanished_is_outlived_until_the_grant_ends),
         SITE_TEST(a_ping_prolongs_the_grant),
         SITE_TEST(nonsense_on_the_socket_hurts_nobody),
+        SITE_TEST(the_lock_file_names_the_runner),
         SITE_TEST(workers_may_come_and_go_quickly),
         SITE_TEST(a_runner_that_hangs_is_told_in_time),
         SITE_TEST(a_ping_that_was_delayed_grants_nothing_more),

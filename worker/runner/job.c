@@ -224,7 +224,10 @@ static int64_t advance_finishing(struct runner *runner, struct run *run, int64_t
         return now;
     run->record.out = output_result(&run->outputs[0]);
     run->record.err = output_result(&run->outputs[1]);
-    if (runner_record_write(runner->work_dir, &run->record, &err) != ERR_OK) {
+    enum err_code rc = FAULT_FAILS("runner.record.write")
+                           ? err_set(&err, ERR_IO, "a failure point")
+                           : runner_record_write(runner->work_dir, &run->record, &err);
+    if (rc) {
         if (!run->record_failed)
             log_err("runner.record.failed", &err);
         run->record_failed = true;

@@ -87,19 +87,20 @@ static enum err_code try_start(struct runner *runner, struct run *run,
 {
     struct launched launched;
     FD_AUTO int working_dir = -1;
-    FD_AUTO int job_dir = -1;
     char dir[RUNNER_DIR_SIZE];
     *ret_step = "output";
     enum err_code rc = open_outputs(run, start, err);
     if (rc)
         return rc;
-    *ret_step = "chdir";
+    *ret_step = "setup";
     (void)runner_job_dir(&start->job, start->run, dir);
-    rc = fs_make_dirs(runner->work_dir, dir, 0700, &job_dir, err);
-    if (rc == ERR_OK)
-        rc = fs_make_dirs(runner->work_dir, start->working_dir, 0700, &working_dir, err);
+    rc = fs_make_dirs(runner->work_dir, dir, 0700, NULL, err);
     if (rc == ERR_OK) /* before the fork: no process without a note */
         rc = lost_note(runner, run, err);
+    if (rc)
+        return rc;
+    *ret_step = "chdir";
+    rc = fs_make_dirs(runner->work_dir, start->working_dir, 0700, &working_dir, err);
     if (rc)
         return rc;
     rc = launch(start, working_dir, runner->soft_files, &launched, ret_step, err);

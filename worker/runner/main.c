@@ -26,14 +26,21 @@
 #define LOG_MAX_BYTES (1024 * 1024)
 #define BACKLOG 16
 
-static enum err_code lock(int work_dir, bool *ret_other, struct err *err)
+static enum err_code lock(struct runner *runner, bool *ret_other, struct err *err)
 {
-    int fd = -1;
-    enum err_code rc = fs_open_beneath(work_dir, LOCK_FILE, O_RDWR | O_CREAT, 0600, &fd, err);
+    enum err_code rc =
+        fs_open_beneath(runner->work_dir, LOCK_FILE, O_RDWR | O_CREAT, 0600, &runner->lock, err);
     if (rc)
         return rc;
-    *ret_other = flock(fd, LOCK_EX | LOCK_NB) != 0; /* open and locked until we end */
+    *ret_other = flock(runner->lock, LOCK_EX | LOCK_NB) != 0; /* open and locked until we end */
     return ERR_OK;
+}
+
+/* The lock file tells people and tools which process it is. */
+static void write_pid(const struct runner *runner)
+{
+    if (ftruncate(runner->lock, 0) != 0 || dprintf(runner->lock, "%d\n", (int)getpid()) < 0)
+        log_event(LOG_WARN, "runner.pid.not_written");
 }
 
 static enum err_code open_log(int work_dir, struct err *err)
@@ -86,7 +93,7 @@ static enum err_code prepare(struct runner *runner, const char *dir, bool *ret_o
 {
     enum err_code rc = fs_open_dir(dir, false, &runner->work_dir, err);
     if (rc == ERR_OK)
-        rc = lock(runner->work_dir, ret_other, err);
+        rc = lock(runner, ret_other, err);
     if (rc == ERR_OK && !*ret_other)
         rc = open_log(runner->work_dir, err);
     if (rc == ERR_OK && !*ret_other)
@@ -100,6 +107,7 @@ static int run(struct runner *runner)
     /* Not dumpable: no job may trace the process that watches over it. */
     if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0 || prctl(PR_SET_DUMPABLE, 0) != 0 || chdir("/") != 0)
         return EXIT_FAILURE;
+    write_pid(runner);
     raise_file_limit(runner);
     runner->grant_until = protocol_boot_ms() + FIRST_GRANT_MS;
     log_event(LOG_INFO, "runner.started", LOG_S("name", runner->name));
@@ -118,7 +126,7 @@ int main(int argc, char **argv)
 {
     static const struct option options[] = {
         {"dir", required_argument, NULL, 'd'}, {"name", required_argument, NULL, 'n'}, {0}};
-    static struct runner runner = {.work_dir = -1, .epoll = -1, .listener = {.fd = -1}};
+    static struct runner runner = {.work_dir = -1, .lock = -1, .epoll = -1, .listener = {.fd = -1}};
     const char *dir = NULL;
     struct err err = {0};
     bool other = false;

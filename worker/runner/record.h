@@ -37,7 +37,7 @@ struct runner_record {
     uint64_t fence;                      /* of the owner, as adopted last */
     uint64_t run;                        /* the fence that it was started with, if not said else */
     char start_error[RUNNER_ERRNO_SIZE]; /* "ENOENT" if it could not be started, else "" */
-    char start_step[RUNNER_STEP_SIZE];   /* output, chdir, limits, fork, exec; else "" */
+    char start_step[RUNNER_STEP_SIZE];   /* output, setup, chdir, limits, fork, exec; or "" */
     int exit_code;                       /* 0 to 255; -1 if not started or ended by a signal */
     int signal;                          /* that ended it, or 0 */
     bool core_dumped;

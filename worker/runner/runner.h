@@ -75,6 +75,7 @@ struct run {
 
 struct runner {
     int work_dir;
+    int lock; /* held while the runner lives; the file holds its pid */
     const char *name;
     int epoll;
     struct watch timer;
