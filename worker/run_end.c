@@ -140,16 +140,15 @@ static void log_fenced(const struct run *run)
 void run_drop(struct run *run)
 {
     struct err err = {0};
+    log_fenced(run);
     if (run->started && !run->exited) {
         best_effort(runner_link_kill(run->w->runner, &run->job->id, run->runner_fence, 0,
                                      KILL_NOTE_FENCED, &err));
         (void)slot_wait(run->slot, MAIL_EXITED, clock_mono_ms() + DROP_WAIT_MS);
     }
     /* A worker that drops everything leaves the runs to the list of its next incarnation. */
-    if (atomic_load(&run->w->fenced))
-        return;
-    log_fenced(run);
-    clean_up(run);
+    if (!atomic_load(&run->w->fenced))
+        clean_up(run);
 }
 
 static void send_again(struct run *run, uint64_t outbox_id, uint32_t epoch)
