@@ -206,7 +206,7 @@ class Site:
         """The states that the job went through, in order."""
         return [row[0] for row in self.sql(
             f"SELECT to_status FROM job_events WHERE job_id = 0x{job.replace('-', '')} "
-            "ORDER BY seq")]
+            "AND (from_status IS NULL OR from_status <> to_status) ORDER BY seq")]
 
     def queues(self):
         return self.servers.rabbitmq.queues(self.vhost)
