@@ -300,6 +300,8 @@ enum err_code incarnation_start(struct worker *w, struct err *err)
 void incarnation_drain(struct worker *w)
 {
     atomic_store(&w->draining, true);
+    log_event(LOG_INFO, "worker.draining", LOG_U("busy", slots_busy(w->slots)),
+              LOG_U("drain_ms", w->cfg->worker_drain_ms));
     slots_stop(w->slots);
     if (!slots_wait_idle(w->slots, clock_mono_ms() + w->cfg->worker_drain_ms)) {
         slots_post_all(w->slots, MAIL_LEAVE);

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+#include "common/base/clock.h"
+#include "tests/support/test.h"
+#include "worker/slots.h"
+
+#include <pthread.h>
+
+#define WAIT_MS 5000
+
+/* Deliveries here are only looked at by their address; settling one counts it. */
+void __wrap_bus_settle(struct bus_delivery **take_delivery, enum bus_settle how);
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t news;
+    unsigned settled[3];
+    unsigned channels;
+    unsigned driven;
+    unsigned mail;
+    bool hold; /* the slots wait for mail before they settle */
+} seen;
+
+void __wrap_bus_settle(struct bus_delivery **take_delivery, enum bus_settle how)
+{
+    pthread_mutex_lock(&seen.lock);
+    seen.settled[how]++;
+    pthread_cond_broadcast(&seen.news);
+    pthread_mutex_unlock(&seen.lock);
+    *take_delivery = NULL;
+}
+
+static void set_channels(void *arg, unsigned wanted)
+{
+    (void)arg;
+    pthread_mutex_lock(&seen.lock);
+    seen.channels = wanted;
+    pthread_cond_broadcast(&seen.news);
+    pthread_mutex_unlock(&seen.lock);
+}
+
+static struct uuid job_of(const void *what)
+{
+    struct uuid id = {{0}};
+    memcpy(id.bytes, &what, sizeof(what));
+    return id;
+}
+
+/* Holds the job that is named by the address of what it drives. */
+static void work(void *arg, struct slot *slot, void *adopted)
+{
+    (void)arg;
+    struct uuid id = job_of(adopted ? adopted : slot_delivery(slot));
+    if (!adopted)
+        assert_true(slot_hold_job(slot, &id));
+    slot_set_fence(slot, 1);
+    pthread_mutex_lock(&seen.lock);
+    seen.driven++;
+    bool hold = seen.hold;
+    pthread_cond_broadcast(&seen.news);
+    pthread_mutex_unlock(&seen.lock);
+    unsigned mail = MAIL_EXITED;
+    if (hold)
+        mail = slot_wait(slot, MAIL_EXITED | MAIL_CANCEL | MAIL_FENCED | MAIL_LEAVE,
+                         clock_mono_ms() + WAIT_MS);
+    pthread_mutex_lock(&seen.lock);
+    seen.mail |= mail;
+    pthread_mutex_unlock(&seen.lock);
+    if (mail & MAIL_EXITED)
+        slot_settle(slot, BUS_ACK);
+}
+
+#define await(condition)                                                                           \
+    do {                                                                                           \
+        int64_t until_ms = clock_mono_ms() + WAIT_MS;                                              \
+        pthread_mutex_lock(&seen.lock);                                                            \
+        while (!(condition) && clock_cond_wait_until(&seen.news, &seen.lock, until_ms))            \
+            ;                                                                                      \
+        bool met = (condition);                                                                    \
+        pthread_mutex_unlock(&seen.lock);                                                          \
+        assert_true(met);                                                                          \
+    } while (0)
+
+static struct slots *open_slots(unsigned count, unsigned threads, bool hold)
+{
+    struct slots_setup setup = {
+        .count = count, .threads = threads, .work = work, .set_channels = set_channels};
+    struct slots *slots = NULL;
+    struct err err = {0};
+    pthread_mutex_lock(&seen.lock);
+    memset(seen.settled, 0, sizeof(seen.settled));
+    seen.channels = 0;
+    seen.driven = 0;
+    seen.mail = 0;
+    seen.hold = hold;
+    pthread_mutex_unlock(&seen.lock);
+    assert_ok(slots_open(&setup, &slots, &err));
+    return slots;
+}
+
+static void close_slots(struct slots *slots)
+{
+    slots_stop(slots);
+    slots_free(slots);
+}
+
+static void offer(struct slots *slots, struct bus_delivery *delivery)
+{
+    struct bus_delivery *given = delivery;
+    slots_offer(slots, &given);
+    assert_null(given);
+}
+
+static void each_delivery_is_driven_and_settled_once(void **unused)
+{
+    (void)unused;
+    static struct bus_delivery deliveries[4];
+    struct slots *slots = open_slots(4, 4, false);
+    slots_receive(slots, true);
+    for (size_t i = 0; i < ARRAY_LEN(deliveries); i++)
+        offer(slots, &deliveries[i]);
+    await(seen.settled[BUS_ACK] == 4);
+    assert_true(slots_wait_idle(slots, clock_mono_ms() + WAIT_MS));
+    await(seen.channels == 4);
+    close_slots(slots);
+    assert_int_equal(seen.settled[BUS_REQUEUE], 0);
+}
+
+static void a_lost_delivery_costs_a_channel_until_the_message_is_back(void **unused)
+{
+    (void)unused;
+    static struct bus_delivery deliveries[2];
+    struct bus_delivery *again = &deliveries[1];
+    struct uuid id = job_of(&deliveries[0]);
+    struct slots *slots = open_slots(3, 3, true);
+    slots_receive(slots, true);
+    offer(slots, &deliveries[0]);
+    await(seen.driven == 1);
+    slots_lose(slots, &deliveries[0]);
+    await(seen.channels == 2);
+    assert_int_equal(slots_hand_over(slots, &id, &again), HANDOVER_DONE);
+    assert_null(again);
+    await(seen.channels == 3);
+    again = &deliveries[1];
+    assert_int_equal(slots_hand_over(slots, &id, &again), HANDOVER_DUPLICATE);
+    assert_ptr_equal(again, &deliveries[1]);
+    assert_true(slots_post(slots, &id, MAIL_LEAVE));
+    assert_true(slots_wait_idle(slots, clock_mono_ms() + WAIT_MS));
+    assert_int_equal(slots_hand_over(slots, &id, &again), HANDOVER_NOBODY);
+    close_slots(slots);
+}
+
+static void adopted_runs_hold_their_job_before_deliveries_come(void **unused)
+{
+    (void)unused;
+    static char runs[5];
+    struct slots *slots = open_slots(2, 5, true);
+    for (size_t i = 0; i < ARRAY_LEN(runs); i++) {
+        struct uuid id = job_of(&runs[i]);
+        slots_adopt(slots, &runs[i], &id, 1);
+    }
+    slots_receive(slots, true);
+    for (size_t i = 0; i < ARRAY_LEN(runs); i++) {
+        struct uuid id = job_of(&runs[i]);
+        assert_true(slots_hold(slots, &id));
+    }
+    assert_int_equal(seen.channels, 0);
+    slots_post_all(slots, MAIL_LEAVE);
+    await(seen.channels == 2);
+    close_slots(slots);
+}
+
+static void only_the_end_of_the_held_fence_is_told(void **unused)
+{
+    (void)unused;
+    static struct bus_delivery delivery;
+    struct slots *slots = open_slots(1, 1, true);
+    struct runner_record record = {.job = job_of(&delivery), .fence = 2};
+    slots_receive(slots, true);
+    offer(slots, &delivery);
+    await(seen.driven == 1);
+    assert_false(slots_post_exit(slots, &record));
+    record.fence = 1;
+    assert_true(slots_post_exit(slots, &record));
+    await(seen.settled[BUS_ACK] == 1);
+    close_slots(slots);
+}
+
+static void what_is_not_begun_goes_back_when_the_worker_stops(void **unused)
+{
+    (void)unused;
+    static struct bus_delivery deliveries[3];
+    struct uuid id = job_of(&deliveries[0]);
+    struct slots *slots = open_slots(2, 1, true);
+    slots_receive(slots, true);
+    offer(slots, &deliveries[0]);
+    await(seen.driven == 1);
+    offer(slots, &deliveries[1]);
+    slots_stop(slots);
+    await(seen.settled[BUS_REQUEUE] == 1);
+    assert_int_equal(seen.channels, 0);
+    offer(slots, &deliveries[2]);
+    await(seen.settled[BUS_REQUEUE] == 2);
+    assert_true(slots_post(slots, &id, MAIL_LEAVE));
+    slots_free(slots);
+    assert_int_equal(seen.settled[BUS_REQUEUE], 3);
+    assert_int_equal(seen.driven, 1);
+}
+
+static void a_fence_for_all_reaches_those_that_begin_later(void **unused)
+{
+    (void)unused;
+    static struct bus_delivery delivery;
+    struct slots *slots = open_slots(1, 1, true);
+    slots_receive(slots, true);
+    slots_post_all(slots, MAIL_FENCED);
+    offer(slots, &delivery);
+    await(seen.settled[BUS_REQUEUE] == 1);
+    assert_int_equal(seen.mail & MAIL_FENCED, MAIL_FENCED);
+    close_slots(slots);
+}
+
+static void many_deliveries_and_losses_at_once_leave_nothing_behind(void **unused)
+{
+    (void)unused;
+    static struct bus_delivery deliveries[200];
+    struct slots *slots = open_slots(200, 16, false);
+    slots_receive(slots, true);
+    for (size_t i = 0; i < ARRAY_LEN(deliveries); i++) {
+        offer(slots, &deliveries[i]);
+        if (i % 3 == 0)
+            slots_lose(slots, &deliveries[i]);
+    }
+    assert_true(slots_busy(slots) <= 200);
+    await(seen.settled[BUS_ACK] + seen.settled[BUS_REQUEUE] == 200);
+    assert_true(slots_wait_idle(slots, clock_mono_ms() + WAIT_MS));
+    await(seen.channels == 200);
+    close_slots(slots);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(each_delivery_is_driven_and_settled_once),
+        TEST(a_lost_delivery_costs_a_channel_until_the_message_is_back),
+        TEST(adopted_runs_hold_their_job_before_deliveries_come),
+        TEST(only_the_end_of_the_held_fence_is_told),
+        TEST(what_is_not_begun_goes_back_when_the_worker_stops),
+        TEST(a_fence_for_all_reaches_those_that_begin_later),
+        TEST(many_deliveries_and_losses_at_once_leave_nothing_behind),
+    };
+    pthread_mutex_init(&seen.lock, NULL);
+    clock_cond_init(&seen.news);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
