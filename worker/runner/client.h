@@ -71,7 +71,7 @@ struct runner_start {
     const char *working_dir;   /* beneath work_dir, made if missing; NULL: <runner_job_dir>/work */
     const char *output_root;   /* the archive root, which exists */
     const char *output_dir;    /* beneath it, made if missing; gets `stdout` and `stderr` */
-    uint64_t output_max_bytes; /* for each stream, at least 4096: the first half and the last half
+    uint64_t output_max_bytes; /* for each stream, at least 1024: the first half and the last half
                                 * of it are kept, with a marker line between */
     struct runner_limits limits;
 };

@@ -31,7 +31,7 @@
 #define RUNNER_SOCKET "runner.sock"
 #define RUNNER_REQUEST_MAX ((size_t)1024 * 1024)
 #define RUNNER_ANSWER_MAX ((size_t)8 * 1024 * 1024)
-#define RUNNER_OUTPUT_MIN 4096
+#define RUNNER_OUTPUT_MIN 1024
 #define RUNNER_JOBS_MAX 4096 /* runs held at once, running or exited */
 
 /* Appends the message in its frame. ERR_TOO_LARGE over limit bytes. Takes no reference. */

@@ -26,7 +26,6 @@
 
 struct runner;
 struct run;
-
 /* Something that epoll watches. fd is owned; -1 when it is not watched. */
 struct watch {
     int fd;
