@@ -4,13 +4,28 @@
 #include "common/store/db.h"
 
 #include <errmsg.h>
-#include <mysqld_error.h>
 #include <pthread.h>
 
-/* Not in the headers of both client libraries. */
-#define NUMBER_CONNECTION_KILLED 1927 /* MariaDB */
-#define NUMBER_CHECK_READ 1020        /* MariaDB: the row has changed since it was read */
-#define NUMBER_IDLE_TOO_LONG 4031     /* MySQL 8 */
+/* The server's numbers; the two client libraries do not name the same ones. */
+enum {
+    SERVER_CHECK_READ = 1020, /* MariaDB: the row has changed since it was read */
+    SERVER_TOO_MANY_CONNECTIONS = 1040,
+    SERVER_SHUTDOWN = 1053,
+    SERVER_DUPLICATE = 1062,
+    SERVER_NORMAL_SHUTDOWN = 1077,
+    SERVER_ABORTS_CONNECTION = 1152,
+    SERVER_READ_ERROR = 1158,
+    SERVER_READ_INTERRUPTED = 1159,
+    SERVER_WRITE_ERROR = 1160,
+    SERVER_WRITE_INTERRUPTED = 1161,
+    SERVER_TOO_MANY_OF_USER = 1203,
+    SERVER_LOCK_WAIT = 1205,
+    SERVER_DEADLOCK = 1213,
+    SERVER_UNKNOWN_STATEMENT = 1243,
+    SERVER_INTERRUPTED = 1317,
+    SERVER_KILLED = 1927,        /* MariaDB */
+    SERVER_IDLE_TOO_LONG = 4031, /* MySQL 8 */
+};
 
 static const struct {
     unsigned number;
@@ -26,22 +41,22 @@ static const struct {
     {CR_SSL_CONNECTION_ERROR, DB_LOST},
     {CR_MALFORMED_PACKET, DB_LOST},
     {CR_SERVER_LOST_EXTENDED, DB_LOST},
-    {ER_CON_COUNT_ERROR, DB_LOST},
-    {ER_SERVER_SHUTDOWN, DB_LOST},
-    {ER_NORMAL_SHUTDOWN, DB_LOST},
-    {ER_ABORTING_CONNECTION, DB_LOST},
-    {ER_NET_READ_ERROR, DB_LOST},
-    {ER_NET_READ_INTERRUPTED, DB_LOST},
-    {ER_NET_ERROR_ON_WRITE, DB_LOST},
-    {ER_NET_WRITE_INTERRUPTED, DB_LOST},
-    {ER_TOO_MANY_USER_CONNECTIONS, DB_LOST},
-    {ER_QUERY_INTERRUPTED, DB_LOST},
-    {ER_UNKNOWN_STMT_HANDLER, DB_LOST},
-    {NUMBER_CONNECTION_KILLED, DB_LOST},
-    {NUMBER_IDLE_TOO_LONG, DB_LOST},
-    {ER_LOCK_DEADLOCK, DB_AGAIN},
-    {ER_LOCK_WAIT_TIMEOUT, DB_AGAIN},
-    {NUMBER_CHECK_READ, DB_AGAIN},
+    {SERVER_TOO_MANY_CONNECTIONS, DB_LOST},
+    {SERVER_SHUTDOWN, DB_LOST},
+    {SERVER_NORMAL_SHUTDOWN, DB_LOST},
+    {SERVER_ABORTS_CONNECTION, DB_LOST},
+    {SERVER_READ_ERROR, DB_LOST},
+    {SERVER_READ_INTERRUPTED, DB_LOST},
+    {SERVER_WRITE_ERROR, DB_LOST},
+    {SERVER_WRITE_INTERRUPTED, DB_LOST},
+    {SERVER_TOO_MANY_OF_USER, DB_LOST},
+    {SERVER_UNKNOWN_STATEMENT, DB_LOST},
+    {SERVER_INTERRUPTED, DB_LOST},
+    {SERVER_KILLED, DB_LOST},
+    {SERVER_IDLE_TOO_LONG, DB_LOST},
+    {SERVER_CHECK_READ, DB_AGAIN},
+    {SERVER_LOCK_WAIT, DB_AGAIN},
+    {SERVER_DEADLOCK, DB_AGAIN},
 };
 
 static pthread_once_t library = PTHREAD_ONCE_INIT;
@@ -66,7 +81,7 @@ enum err_code db_failed(struct db *db, const char *what, unsigned number, const 
     enum err_code code = ERR_DB;
     if (db->trouble == DB_LOST)
         code = ERR_DB_AWAY;
-    else if (number == ER_DUP_ENTRY)
+    else if (number == SERVER_DUPLICATE)
         code = ERR_DUPLICATE;
     return err_set(err, code, "%s: %s (%u)", what, text, number);
 }

@@ -7,6 +7,7 @@
 #include "common/store/migration.h"
 
 #define LOCK_WAIT_S 60
+#define STATEMENT_TIMEOUT_MS 3600000 /* a large table takes its time to change */
 
 /* MySQL and MariaDB commit each change of the schema by itself. So the number of statements that
  * are done is kept, and a migration that was cut short goes on where it stopped. */
@@ -100,7 +101,9 @@ enum err_code migrate_run(const struct store_config *cfg, uint32_t *ret_applied,
 {
     AUTO(db_free) struct db *db = NULL; /* the lock goes with the connection */
     uint32_t applied = 0;
-    enum err_code rc = db_open(cfg, &db, err);
+    struct store_config patient = *cfg;
+    patient.query_timeout_ms = STATEMENT_TIMEOUT_MS;
+    enum err_code rc = db_open(&patient, &db, err);
     if (rc == ERR_OK)
         rc = lock(db, err);
     if (rc == ERR_OK)

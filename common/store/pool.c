@@ -147,26 +147,37 @@ static enum err_code take_place(struct store *store, int64_t deadline_ms, struct
     return ERR_OK;
 }
 
+/* What cut one connection off has most likely cut off those that were idle, too. */
+static void drop_idle(struct store *store, uint32_t count)
+{
+    for (; count > 0; count--) {
+        struct db *oldest = NULL;
+        pthread_mutex_lock(&store->mutex);
+        if (store->idle_count > 0) {
+            oldest = store->idle[0];
+            store->idle_count--;
+            memmove(store->idle, store->idle + 1, store->idle_count * sizeof(struct db *));
+        }
+        pthread_mutex_unlock(&store->mutex);
+        db_free(oldest);
+    }
+}
+
+/* db NULL: the borrower could not open one. */
 static void give_place(struct store *store, struct db *db)
 {
-    struct db *lost = NULL;
-    struct db *stale = NULL;
+    bool lost = db && db_is_lost(db);
     pthread_mutex_lock(&store->mutex);
-    if (db && !db_is_lost(db))
+    if (db && !lost)
         store->idle[store->idle_count++] = db;
-    else
-        lost = db;
     store->in_use--;
-    /* What cut one off has most likely cut off the one that was idle longest, too. */
-    if (lost && store->idle_count > 0) {
-        stale = store->idle[0];
-        store->idle_count--;
-        memmove(store->idle, store->idle + 1, store->idle_count * sizeof(struct db *));
-    }
+    uint32_t stale = lost ? store->idle_count : 0;
     pthread_cond_signal(&store->freed);
     pthread_mutex_unlock(&store->mutex);
-    db_free(lost);
-    db_free(stale);
+    if (!lost)
+        return;
+    db_free(db);
+    drop_idle(store, stale);
 }
 
 static enum err_code borrow(struct store *store, int64_t deadline_ms, struct db **ret_db,
