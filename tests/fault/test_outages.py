@@ -27,6 +27,10 @@ def own(servers):
         yield made
         for process in made.processes:
             print(f"---- {process.name}\n{process.log_tail()}")
+        for server in (servers.mariadb, servers.rabbitmq):  # a test that failed may leave one down
+            if not server.alive():
+                server.start()
+                server.wait_ready()
 
 
 class Load:
@@ -48,8 +52,14 @@ class Load:
             self.traces.wait_runs(f"long{at}")
         for job in self.jobs.values():
             self.ann.wait_status(job, "RUNNING")
+        # A connection to the broker counts as a sign of life once a beat was written since.
+        beat = self.beat()
+        wait_until("two beats", lambda: self.beat() >= beat + 2)
         for at in range(waiting):
             self.jobs[f"short{at}"] = self.ann.submit(*self.traces.command(f"short{at}", "even"))
+
+    def beat(self):
+        return int(self.site.sql("SELECT MAX(beat) FROM workers")[0][0])
 
     def pids(self):
         return {f"long{at}": self.traces.runs(f"long{at}") for at in range(LONG)}
@@ -72,6 +82,7 @@ def test_a_broker_that_restarts_costs_no_job(own, servers, way):
     load = Load(own)
     load.start()
     before = load.pids()
+    servers.rabbitmq.settle()
     servers.rabbitmq.stop() if way == "restart" else servers.rabbitmq.kill9()
     load.jobs["while away"] = load.ann.submit(*load.traces.command("while away", "even"))
     assert own.count("outbox") >= 1
@@ -108,6 +119,7 @@ def test_a_database_that_restarts_costs_no_job(own, servers, way):
 def test_submissions_are_taken_while_only_the_broker_is_away(own, servers):
     web = own.web()
     ann = own.client(web)
+    servers.rabbitmq.settle()
     servers.rabbitmq.kill9()
     jobs = [ann.submit("true") for _ in range(20)]
     assert own.count("outbox") == 20
@@ -122,6 +134,7 @@ def test_submissions_are_taken_while_only_the_broker_is_away(own, servers):
 
 def test_rows_left_by_another_web_process_are_sent(own, servers):
     first = own.web("first")
+    servers.rabbitmq.settle()
     servers.rabbitmq.kill9()
     job = own.client(first).submit("true")
     first.kill9()
@@ -139,7 +152,7 @@ def test_programs_that_start_first_wait_for_the_servers(own, servers):
     web = own.web(wait=False)
     worker = own.worker(wait=False)
     for program in (web, worker):
-        program.wait_log("db.")
+        program.wait_log("store.wait")
         assert program.alive() and program.ready() != 200
     servers.mariadb.start()
     servers.rabbitmq.start()

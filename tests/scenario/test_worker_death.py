@@ -111,7 +111,7 @@ def test_a_job_that_is_lost_three_times_is_poison(site, ann, queue):
 def test_a_worker_that_hangs_is_fenced_and_never_writes(site, ann, queue):
     import signal
     traces = Traces(site.path(queue))
-    first = site.worker(queue, f"{queue}-a", slots=2, amqp_heartbeat_s=1)
+    first = site.worker(queue, f"{queue}-a", slots=2)
     jobs = submit_gated(ann, queue, traces, 2)
     wait_all(ann, jobs, "RUNNING")
     for name in jobs:

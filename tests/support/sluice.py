@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """sluice: a whole site for scenario tests: schema, virtual host, keys, and the programs.
 
-Timing is a tenth of the defaults: beats every 500 ms, a lease of 2 s, deferral for 1 s.
+Timing is a tenth of the defaults: beats every 500 ms, a lease of 2 s, deferral for 1 s, AMQP
+heartbeats every second.
 """
 
 import json
@@ -144,7 +145,7 @@ class Site:
             "amqp_user": given["SLUICE_TEST_AMQP_USER"],
             "amqp_password": given["SLUICE_TEST_AMQP_PASSWORD"], "amqp_vhost": self.vhost,
             "auth_keys_dir": self.path("keys"), "archive_root": self.path("archive"),
-            "fleet_beat_ms": BEAT_MS, "fleet_lease_ms": LEASE_MS, "fleet_defer_ms": DEFER_MS,
+            "amqp_heartbeat_s": 1, "fleet_beat_ms": BEAT_MS, "fleet_lease_ms": LEASE_MS, "fleet_defer_ms": DEFER_MS,
         } | settings
         env = {name: value for name, value in os.environ.items()
                if not name.startswith("SLUICE_") or name.startswith("SLUICE_FAULT")}
