@@ -187,6 +187,9 @@ static enum err_code join_broker(struct worker *w, struct err *err)
                   .name = bus_worker_queue(w->id_text, inbox),
                   .keys = keys,
                   .key_count = ARRAY_LEN(keys)},
+        /* A database that is away leaves the broker as the only witness: its own heartbeats are
+         * too rare for the grant. */
+        .probe_ms = w->cfg->fleet_beat_ms / 2,
         .arg = w,
         .on_delivery = on_delivery,
         .on_lost = on_lost,
@@ -280,12 +283,12 @@ enum err_code incarnation_start(struct worker *w, struct err *err)
         rc = patiently(w, register_row, err);
     if (rc == ERR_OK)
         rc = join_broker(w, err);
-    if (rc == ERR_OK)
-        rc = patiently(w, begin_beats, err);
     if (rc == ERR_OK) {
-        await_broker(w);
-        rc = adopt_all(w, found, count, err);
+        await_broker(w); /* a connection counts as a witness from the first beat after it */
+        rc = patiently(w, begin_beats, err);
     }
+    if (rc == ERR_OK)
+        rc = adopt_all(w, found, count, err);
     if (rc == ERR_OK)
         rc = begin_work(w, err);
     free(found);

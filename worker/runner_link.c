@@ -110,7 +110,7 @@ static enum err_code ping_once(struct runner_link *link, struct err *err)
 static void *link_main(void *arg)
 {
     struct runner_link *link = arg;
-    int64_t interval_ms = link->setup.beat_ms / 2 ? link->setup.beat_ms / 2 : 1;
+    int64_t interval_ms = link->setup.beat_ms / 4 ? link->setup.beat_ms / 4 : 1;
     pthread_mutex_lock(&link->lock);
     while (!link->stop) {
         bool lost = link->lost;

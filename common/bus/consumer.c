@@ -36,6 +36,7 @@ static void serve(struct bus_consumer *consumer)
         if (consumer->inbox_ready && !consumer->told_up)
             tell_state(consumer, BUS_UP);
         consumer_adjust(consumer);
+        consumer_probe(consumer, now);
         int64_t next = calls_tick(&consumer->calls, now);
         int64_t due = consumer_declare_due(consumer);
         (void)conn_wait(conn, wait_ms(now, due < next ? due : next), false);

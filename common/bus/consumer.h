@@ -52,6 +52,9 @@ struct bus_consumer_setup {
     const char *queue; /* to be served; declared if it is not there; NULL: inbox only */
     enum bus_queue_type queue_type;
     struct bus_inbox inbox;
+    /* How often the broker is asked to say that it holds the inbox; 0: its heartbeats are enough,
+     * which a quiet connection sees once per heartbeat interval. */
+    int64_t probe_ms;
     int64_t longest_ms; /* how long a delivery may be held; 0: unknown. For a warning only, when the
                          * broker's consumer_timeout turns out to be shorter. */
     void *arg;          /* of the callbacks; each may be NULL if it is not needed */

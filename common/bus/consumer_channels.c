@@ -275,8 +275,10 @@ static void on_consuming(struct bus_consumer *consumer, struct channel *channel)
 {
     set_channel_state(consumer, channel, CHANNEL_READY);
     consumer->trouble_told = false;
-    if (is_inbox(consumer, channel))
-        consumer->inbox_ready = true;
+    if (!is_inbox(consumer, channel))
+        return;
+    consumer->inbox_ready = true;
+    consumer->probe_asked = false;
 }
 
 static void on_method(struct bus_consumer *consumer, struct channel *channel,
@@ -291,6 +293,9 @@ static void on_method(struct bus_consumer *consumer, struct channel *channel,
     case AMQP_BASIC_CONSUME_OK_METHOD:
         if (!closing)
             on_consuming(consumer, channel);
+        return;
+    case AMQP_QUEUE_DECLARE_OK_METHOD: /* of consumer_probe(): that it came is all it says */
+        consumer->probe_asked = false;
         return;
     case AMQP_BASIC_CANCEL_METHOD:
         if (!closing)

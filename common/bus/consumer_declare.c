@@ -3,6 +3,7 @@
 #include "common/base/log.h"
 #include "common/bus/consumer_impl.h"
 
+#include <amqp_framing.h>
 #include <stdio.h>
 
 #define RETRY_MS 1000
@@ -158,9 +159,28 @@ void consumer_declare(struct bus_consumer *consumer, int64_t now_ms)
         refresh(consumer, now_ms, deadline_ms);
 }
 
+static bool wants_probe(const struct bus_consumer *consumer)
+{
+    return consumer->setup.probe_ms > 0 && has_inbox(consumer) && consumer->inbox_ready &&
+           !consumer->probe_asked;
+}
+
+void consumer_probe(struct bus_consumer *consumer, int64_t now_ms)
+{
+    amqp_queue_declare_t look = {.queue = amqp_cstring_bytes(consumer->inbox_name),
+                                 .passive = true};
+    if (!wants_probe(consumer) || now_ms < consumer->probe_due_ms)
+        return;
+    consumer->probe_asked = true;
+    consumer->probe_due_ms = now_ms + consumer->setup.probe_ms;
+    conn_send(&consumer->conn, CHANNEL_MAIN, AMQP_QUEUE_DECLARE_METHOD, &look);
+}
+
 int64_t consumer_declare_due(const struct bus_consumer *consumer)
 {
     int64_t due_ms = consumer->refresh_ms;
+    if (wants_probe(consumer) && consumer->probe_due_ms < due_ms)
+        due_ms = consumer->probe_due_ms;
     if (wants_inbox(consumer) && consumer->inbox_retry_ms < due_ms)
         due_ms = consumer->inbox_retry_ms;
     if (wants_queue(consumer) && consumer->queue_retry_ms < due_ms)

@@ -58,6 +58,8 @@ struct bus_consumer {
     bool told_up, inbox_ready, inbox_asked, queue_ready, queue_asked;
     bool locked_told, mismatch_told, capped_told, trouble_told;
     int64_t inbox_retry_ms, queue_retry_ms, refresh_ms;
+    bool probe_asked; /* one at a time */
+    int64_t probe_due_ms;
 
     atomic_uint wanted;
     atomic_int state;
@@ -92,5 +94,7 @@ void consumer_declare(struct bus_consumer *consumer, int64_t now_ms);
 int64_t consumer_declare_due(const struct bus_consumer *consumer);
 void consumer_inbox_gone(struct bus_consumer *consumer, const char *why);
 void consumer_queue_gone(struct bus_consumer *consumer, const char *why);
+/* Asks for the inbox when it is time; the answer is a frame like any other. */
+void consumer_probe(struct bus_consumer *consumer, int64_t now_ms);
 
 #endif

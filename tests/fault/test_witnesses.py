@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: MIT
+"""One of the two witnesses is away for several leases: the jobs live on the other one."""
+
+import time
+
+import pytest
+
+import sluice
+from jobs import Traces
+from servers import Servers
+from sluice import Site
+from waiting import wait_until
+
+JOBS = 2
+AWAY_S = 3 * sluice.LEASE_MS / 1000
+
+
+@pytest.fixture(scope="module")
+def servers():
+    with Servers() as made:
+        yield made
+
+
+@pytest.fixture
+def own(servers):
+    with Site(servers) as made:
+        yield made
+        for process in made.processes:
+            print(f"---- {process.name}\n{process.log_tail()}")
+
+
+@pytest.mark.parametrize("which", ["mariadb", "rabbitmq"])
+def test_jobs_live_on_one_witness(own, servers, which):
+    ann = own.client(own.web())
+    # Nothing but the jobs: the connection to the broker is as quiet as it can be.
+    own.worker("default", "one", slots=JOBS)
+    own.worker("default", "two", slots=JOBS)
+    traces = Traces(own.path("traces"))
+    jobs = {str(at): ann.submit(*traces.command(str(at))) for at in range(JOBS)}
+    shells = {name: traces.wait_runs(name) for name in jobs}
+    for job in jobs.values():
+        ann.wait_status(job, "RUNNING")
+    server = getattr(servers, which)
+    server.kill9()
+    until = time.monotonic() + AWAY_S
+    while time.monotonic() < until:
+        assert all(sluice.running(pid) for pids in shells.values() for pid in pids)
+        time.sleep(0.1)
+    server.start()
+    server.wait_ready()
+    wait_until("submissions", lambda: ann.get("/readyz").status == 200, 30)
+    traces.open()
+    for job in jobs.values():
+        ann.wait_status(job, "FINISHED", timeout_s=30)
+        assert own.job_row(job, "losses", "attempts") == ["0", "1"]
+    assert {name: traces.runs(name) for name in jobs} == shells and not traces.overlapped()
+    own.wait_clean(30)
