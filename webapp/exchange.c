@@ -164,6 +164,22 @@ static enum MHD_Result refuse(struct exchange *x)
     return send_reply(x, &x->req.reply);
 }
 
+/* The client waits for our word, or would send much for nothing: MHD closes the connection behind
+ * the answer. Otherwise the body is taken and dropped, since a client that still sends might not
+ * read the answer. */
+static bool is_better_refused_now(const struct exchange *x, uint64_t size)
+{
+    return x->refusal.code && size > 0 &&
+           (x->req.header[HEADER_EXPECT] || (size != UINT64_MAX && size > DISCARD_MAX_BYTES));
+}
+
+static enum MHD_Result on_checked(struct exchange *x)
+{
+    if (is_better_refused_now(x, body_size(x)))
+        return refuse(x);
+    return exchange_advance(x, STAGE_BODY) ? MHD_YES : MHD_NO;
+}
+
 static enum MHD_Result on_head(struct exchange *x, const char *method)
 {
     struct request *req = &x->req;
@@ -174,9 +190,7 @@ static enum MHD_Result on_head(struct exchange *x, const char *method)
     if (x->refusal.code == ERR_OK && size > 0 && route_has_body(req->route))
         (void)check_body(x, size, &x->refusal);
     x->ignore_body = x->refusal.code != ERR_OK || !route_has_body(req->route);
-    /* Nothing of such a body is wanted: MHD closes the connection behind the answer. */
-    if (x->refusal.code && size > 0 &&
-        (req->header[HEADER_EXPECT] || (size != UINT64_MAX && size > DISCARD_MAX_BYTES)))
+    if (is_better_refused_now(x, size))
         return refuse(x);
     if (!exchange_advance(x, STAGE_BODY))
         return MHD_NO;
@@ -249,7 +263,9 @@ enum MHD_Result exchange_step(struct exchange *x, const char *method, const char
         return send_reply(x, &x->req.reply);
     if (stage == STAGE_LATE)
         return send_reply(x, &x->late);
-    if (stage != STAGE_BODY)
+    if (stage == STAGE_CHECKED && *size == 0)
+        return on_checked(x);
+    if (stage != STAGE_BODY && stage != STAGE_CHECKED)
         return MHD_YES;
     return *size > 0 ? on_bytes(x, bytes, size) : on_end(x, method);
 }
@@ -284,7 +300,7 @@ void exchange_run(struct pool_item *item)
     log_set_request(x->req.id);
     if (x->check_only) {
         x->refusal.code = request_check(&x->req, &x->refusal);
-        resume_as(x, STAGE_CHECK, STAGE_BODY);
+        resume_as(x, STAGE_CHECK, STAGE_CHECKED);
     } else {
         enum err_code rc = handle(&x->req, &err);
         if (rc == REQUEST_PARKED) {

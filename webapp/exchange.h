@@ -16,6 +16,7 @@ enum stage {
     STAGE_HEAD,     /* its head arrives */
     STAGE_BODY,     /* its body arrives */
     STAGE_CHECK,    /* suspended: a handler thread checks the token before the body is taken */
+    STAGE_CHECKED,  /* resumed: MHD calls for the head once more, then comes the body */
     STAGE_HANDLE,   /* suspended: in the queue or handled */
     STAGE_PARKED,   /* suspended: answered later, without a deadline */
     STAGE_ANSWERED, /* resumed: req.reply is to be sent */

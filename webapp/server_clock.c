@@ -71,7 +71,7 @@ static void check_conn(struct server *server, struct conn *conn, int64_t now_ms)
     if (conn->killed)
         return;
     enum stage stage = conn->x ? conn->x->stage : STAGE_HEAD;
-    if (stage <= STAGE_CHECK)
+    if (stage <= STAGE_CHECKED)
         check_arrival(server, conn, now_ms);
     else if (stage == STAGE_HANDLE && give_up(server, conn->x, now_ms))
         MHD_resume_connection(conn->x->mhd);
