@@ -1,0 +1,366 @@
+# SPDX-License-Identifier: MIT
+"""The HTTP side: slow, large and odd requests, and what every answer carries."""
+
+import base64
+import concurrent.futures
+import http.client
+import json
+import signal
+import socket
+import time
+
+import pytest
+
+from rest import Client
+from waiting import wait_until
+
+DEADLINE_MS = 1500
+PER_ADDRESS = 60
+
+
+@pytest.fixture(scope="module")
+def web(site):
+    return site.web(web_deadline_ms=DEADLINE_MS, web_body_max_bytes=100000,
+                    web_connections_per_address=PER_ADDRESS)
+
+
+@pytest.fixture(scope="module")
+def ann(site, web):
+    return site.client(web)
+
+
+def connect(web):
+    return socket.create_connection(("127.0.0.1", int(web.url.rsplit(":", 1)[1])), timeout=10)
+
+
+def read_all(link):
+    got = b""
+    while True:
+        try:
+            part = link.recv(65536)
+        except ConnectionResetError:
+            return got
+        if not part:
+            return got
+        got += part
+
+
+def status_of(raw):
+    return int(raw.split(b" ", 2)[1]) if raw.startswith(b"HTTP/1.1 ") else None
+
+
+def head(ann, method="POST", path="/v1/jobs", **more):
+    lines = [f"{method} {path} HTTP/1.1", "Host: x", f"Authorization: Bearer {ann.token}",
+             "Content-Type: application/json"]
+    lines += [f"{name.replace('_', '-')}: {value}" for name, value in more.items()]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode()
+
+
+def drip(link, text, pause_s=0.1):
+    """Sends byte by byte until the other side has had enough; its last words."""
+    link.settimeout(pause_s)
+    for at in range(len(text)):
+        try:
+            link.sendall(text[at:at + 1])
+            got = link.recv(65536)
+            return got
+        except socket.timeout:
+            continue
+        except OSError:
+            break
+    link.settimeout(10)
+    return read_all(link)
+
+
+def test_a_request_whose_head_drips_in_is_ended_with_408(web, ann):
+    with connect(web) as link:
+        began = time.monotonic()
+        got = drip(link, head(ann, "GET", "/v1/whoami") + b"x" * 100)
+        took = time.monotonic() - began
+    assert status_of(got) == 408, got
+    assert b"application/problem+json" in got and b"SLUICE-1046" in got
+    assert took < 2 * DEADLINE_MS / 1000
+
+
+def test_a_body_that_drips_in_is_ended_with_408(web, ann):
+    with connect(web) as link:
+        link.sendall(head(ann, Content_Length=1000))
+        got = drip(link, b"{" + b" " * 998)
+    assert status_of(got) == 408, got
+
+
+def test_a_body_without_an_end_is_413_and_memory_does_not_grow(web, ann):
+    def resident():
+        with open(f"/proc/{web.child.pid}/statm", encoding="ascii") as statm:
+            return int(statm.read().split()[1]) * 4096
+    with connect(web) as link:
+        link.sendall(head(ann, Transfer_Encoding="chunked"))
+        before, chunk, sent = resident(), b"8000\r\n" + b" " * 0x8000 + b"\r\n", 0
+        try:
+            while sent < 64 << 20:
+                link.sendall(chunk)
+                sent += 0x8000
+        except OSError:
+            pass
+        got = read_all(link)
+        assert sent < 64 << 20
+    assert status_of(got) in (413, None), got  # the answer may be lost with what we still send
+    assert resident() - before < 32 << 20
+
+
+def test_a_body_over_the_limit_is_413_also_in_chunks(web, ann):
+    with connect(web) as link:
+        link.sendall(head(ann, Transfer_Encoding="chunked", Connection="close"))
+        for _ in range(8):
+            link.sendall(b"8000\r\n" + b" " * 0x8000 + b"\r\n")
+        link.sendall(b"0\r\n\r\n")
+        got = read_all(link)
+    assert status_of(got) == 413 and b"100000" in got, got
+
+
+def test_expect_100_continue_is_refused_before_the_body_comes(web, ann):
+    with connect(web) as link:
+        link.sendall(head(ann, Content_Length=200000, Expect="100-continue"))
+        assert status_of(link.recv(65536)) == 413
+    with connect(web) as link:
+        link.sendall(head(ann, Content_Length=2, Expect="100-continue"))
+        assert status_of(link.recv(65536)) == 100
+
+
+def test_without_a_token_a_large_body_is_not_kept(web):
+    stranger = Client(web.url)
+    stranger.post("/v1/jobs", b" " * 90000, {"Content-Type": "application/json"}).problem(401)
+    stranger.post("/v1/jobs", b"{}", {"Content-Type": "application/json"}).problem(401)
+
+
+def test_a_large_body_with_a_token_is_taken(ann):
+    request = {"name": "big", "command": ["true"], "notes": "n" * 4000,
+               "env": {f"V{at}": "x" * 100 for at in range(400)}}
+    assert len(json.dumps(request)) > 40000
+    ann.post("/v1/jobs", request).expect(201)
+
+
+def test_too_large_a_header_is_431(ann):
+    ann.get("/v1/whoami", **{"X-Filler": "x" * 40000}).problem(431)
+    ann.get("/v1/whoami").expect(200)
+
+
+@pytest.mark.parametrize("raw", [
+    b"\r\n\r\n\r\n", b"GET\r\n\r\n", b"GET / HTTP/9.9\r\nHost: x\r\n\r\n", b"\x00\x01\x02\r\n\r\n",
+    b"GET /%00 HTTP/1.1\r\nHost: x\r\n\r\n", b"GET /v1/jobs/%ff HTTP/1.1\r\nHost: x\r\n\r\n",
+    b"GET /" + b"/" * 200 + b" HTTP/1.1\r\nHost: x\r\n\r\n",
+    b"POST /v1/jobs HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
+    b"POST /v1/jobs HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999\r\n\r\n"])
+def test_what_is_no_request_is_refused_and_harms_nobody(web, ann, raw):
+    with connect(web) as link:
+        link.sendall(raw)
+        got = link.recv(65536)
+    assert status_of(got) in (None, 400, 404, 408, 413, 505), got
+    ann.get("/v1/whoami").expect(200)
+
+
+def test_silent_connections_of_one_address_do_not_grow_without_bound(web, ann):
+    links = [connect(web) for _ in range(PER_ADDRESS * 2)]
+    try:
+        def closed():
+            count = 0
+            for link in links:
+                link.setblocking(False)
+                try:
+                    count += link.recv(1) == b""
+                except BlockingIOError:
+                    pass
+                except OSError:
+                    count += 1
+            return count
+        wait_until("the ones too many to be closed", lambda: closed() >= PER_ADDRESS)
+    finally:
+        for link in links:
+            link.close()
+    wait_until("others to be served again", lambda: served(ann))
+
+
+def served(ann):
+    try:
+        return ann.get("/v1/whoami").status == 200
+    except OSError:
+        return False
+
+
+def test_others_are_served_while_many_requests_drip(web, ann):
+    links = [connect(web) for _ in range(PER_ADDRESS // 2)]
+    try:
+        for link in links:
+            link.sendall(b"GET /v1/whoami HTTP/1.1\r\n")
+        times = []
+        for _ in range(50):
+            began = time.monotonic()
+            ann.get("/v1/whoami").expect(200)
+            times.append(time.monotonic() - began)
+        assert sorted(times)[45] < 0.1, times
+    finally:
+        for link in links:
+            link.close()
+
+
+def test_every_answer_carries_its_id_and_is_not_cached(ann):
+    answer = ann.get("/v1/whoami", **{"X-Request-Id": "my-id.1"})
+    assert answer.headers["X-Request-Id"] == "my-id.1"
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert answer.headers["Cache-Control"] == "no-store" and "Server" not in answer.headers
+    bad = ann.get("/v1/nothing", **{"X-Request-Id": "a b\"<>"})
+    assert bad.headers["X-Request-Id"] == bad.problem(404)["requestId"] != "a b\"<>"
+    trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    assert ann.get("/livez", traceparent=trace).headers["traceparent"] == trace
+    assert "traceparent" not in ann.get("/livez", traceparent="rubbish").headers
+
+
+def test_head_options_and_allow_are_answered(ann):
+    answer = ann.call("HEAD", "/v1/whoami").expect(200)
+    assert answer.body == b"" and int(answer.headers["Content-Length"]) > 10
+    answer = ann.call("OPTIONS", "/v1/queues/x").expect(204)
+    assert answer.headers["Allow"] == "GET, HEAD, PUT, DELETE, OPTIONS"
+    ann.call("DELETE", "/v1/jobs").problem(405)
+
+
+def test_unknown_query_parameters_are_refused(ann):
+    problem = ann.get("/v1/jobs?colour=red").problem(400)
+    assert problem["errors"][0]["pointer"] == "?colour"
+    ann.get("/v1/jobs?limit=x").problem(400)
+    ann.get("/v1/jobs?status=RUNNING,SLEEPING").problem(400)
+    ann.get("/v1/jobs?orderBy=name").problem(400)
+
+
+def test_a_cursor_is_good_for_its_own_query_only(ann):
+    for _ in range(3):
+        ann.submit("true")
+    page = ann.get("/v1/jobs?limit=1&owner=ann").expect(200)
+    cursor = page.json["nextCursor"]
+    assert f"cursor={cursor}>; rel=\"next\"" in page.headers["Link"]
+    ann.get(f"/v1/jobs?limit=2&owner=ann&cursor={cursor}").expect(200)
+    ann.get(f"/v1/jobs?limit=1&cursor={cursor}").problem(400)
+    ann.get(f"/v1/jobs?limit=1&owner=ann&cursor={cursor[:-1]}A").problem(400)
+
+
+@pytest.mark.parametrize("text", [
+    "name = 'x'' OR 1 = 1 --'", "owner = 'ann' AND 'a' IN tags", "env.A = '\"; DROP TABLE jobs'",
+    "name LIKE '%'' OR ''%'", "created > '2020-01-01' AND exitCode IS NULL", "worker IS NULL",
+    "maxMinutes >= 1 AND hour BETWEEN 0 AND 23 AND weekday < 8 AND attempt = 1",
+    "archive.mode = 'always'", "status IN ('PENDING', 'RUNNING') AND NOT visible = FALSE"])
+def test_any_filter_searches_and_none_harms(site, ann, text):
+    before = site.count("jobs")
+    http_text = "".join(f"%{byte:02x}" for byte in text.encode())
+    ann.get(f"/v1/jobs?filter={http_text}").expect(200)
+    assert site.count("jobs") == before
+
+
+def test_paths_of_files_cannot_leave_the_job(site, ann):
+    job = ann.submit("true")
+    for path in ("../../../../etc/passwd", "..%2F..%2Fetc", "%2Fetc%2Fpasswd", "a/../../b", "./a",
+                 "a//b", "%2e%2e/x"):
+        ann.get(f"/v1/jobs/{job}/files/{path}").expect(400, 404)
+    ann.get(f"/v1/jobs/{job}/output/../../x").expect(400, 404)
+
+
+def test_a_wait_that_is_over_answers_202_with_the_state(ann):
+    began = time.monotonic()
+    answer = ann.post("/v1/jobs?wait=1", {"name": "w", "command": ["true"]}).expect(202)
+    assert answer.json["status"] == "PENDING" and answer.headers["Location"]
+    assert 0.9 < time.monotonic() - began < 3
+
+
+def test_many_waits_hold_no_thread(site):
+    few = site.web("few", web_threads=2)
+    client = site.client(few)
+    with concurrent.futures.ThreadPoolExecutor(30) as pool:
+        waits = [pool.submit(client.post, "/v1/jobs?wait=3", {"name": "w", "command": ["true"]})
+                 for _ in range(30)]
+        wait_until("all to wait", lambda: few.alive() and site.count(
+            "jobs", "name = 'w' AND status = 'PENDING'") >= 30)
+        began = time.monotonic()
+        client.get("/v1/whoami").expect(200)
+        assert time.monotonic() - began < 1
+        job = site.sql("SELECT LOWER(HEX(id)) FROM jobs WHERE name = 'w' ORDER BY id DESC LIMIT 1")
+        raw = job[0][0]
+        client.cancel("-".join((raw[:8], raw[8:12], raw[12:16], raw[16:20], raw[20:]))).expect(200)
+        answers = [wait.result() for wait in waits]
+    assert sorted({answer.status for answer in answers}) == [200, 202]
+
+
+class Stream:
+    """Server-sent events as they come."""
+
+    def __init__(self, ann, job, last=None):
+        self.link = http.client.HTTPConnection(ann.host, ann.port, timeout=20)
+        headers = {"Authorization": f"Bearer {ann.token}"} | (
+            {"Last-Event-ID": last} if last else {})
+        self.link.request("GET", f"/v1/jobs/{job}/output/stdout?follow", headers=headers)
+        self.answer = self.link.getresponse()
+        assert self.answer.status == 200, self.answer.read()
+        assert self.answer.headers["Content-Type"] == "text/event-stream"
+
+    def events(self):
+        event = {}
+        for line in self.answer:
+            text = line.decode().rstrip("\n")
+            if text == "" and event:
+                yield event
+                event = {}
+            elif text and not text.startswith(":"):
+                name, value = text.split(": ", 1)
+                event[name] = value
+
+
+def test_output_is_followed_and_taken_up_again(site, web, ann, tmp_path):
+    site.worker()
+    gate = tmp_path / "gate"
+    job = ann.submit("sh", "-c", f"echo one; while [ ! -e {gate} ]; do sleep 0.05; done; echo two")
+    events = Stream(ann, job).events()
+    first = next(events)
+    assert first["event"] == "output" and base64.b64decode(first["data"]) == b"one\n"
+    assert first["id"] == "4"
+    gate.touch()
+    rest = list(events)
+    assert b"".join(base64.b64decode(e["data"]) for e in rest[:-1]) == b"two\n"
+    assert rest[-1]["event"] == "end" and json.loads(rest[-1]["data"])["status"] == "FINISHED"
+    again = list(Stream(ann, job, "4").events())
+    assert [e["event"] for e in again] == ["output", "end"]
+    assert base64.b64decode(again[0]["data"]) == b"two\n"
+
+
+def test_a_follower_that_is_gone_or_slow_holds_up_nobody(site, web, ann):
+    job = ann.submit("sh", "-c", "head -c 20000000 /dev/zero")
+    slow = Stream(ann, job)
+    next(slow.events())
+    gone = Stream(ann, job)
+    gone.link.close()
+    ann.wait_end(job)
+    total = sum(len(base64.b64decode(e["data"])) for e in Stream(ann, job).events()
+                if e["event"] == "output")
+    assert total == len(ann.output(job))
+    slow.link.close()
+    ann.get("/v1/whoami").expect(200)
+
+
+def test_a_stop_finishes_what_is_under_way(site):
+    own = site.web("stopping")
+    client = site.client(own)
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+        wait = pool.submit(client.post, "/v1/jobs?wait=60", {
+            "name": "stop", "command": ["sleep", "100"]})
+        wait_until("the job", lambda: site.count("jobs", "name = 'stop'") == 1)
+        job = client.get("/v1/jobs?name=stop").json["jobs"][0]["id"]
+        follow = pool.submit(lambda: list(Stream(client, job).events()))
+        wait_until("the stream", lambda: b"sluice_http_requests_total" in client.get(
+            "/metrics").body)
+        own.signal(signal.SIGTERM)
+        assert wait.result().status in (200, 202)
+        follow.result()
+    assert own.wait() == 0
+    site.client(site.web("next")).cancel(job).expect(200, 202)
+
+
+def test_a_readers_mistake_in_the_configuration_is_told_at_start(site):
+    broken = site.web("broken", wait=False, web_listen="not-an-address")
+    assert broken.wait() == 1
+    assert "web.listen" in broken.log_text()
