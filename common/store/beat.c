@@ -3,6 +3,9 @@
 
 #include "common/store/pool.h"
 
+/* A beat that takes longer is of no use to anybody: try the next one. */
+#define BEAT_TIMEOUT_MS 5000
+
 struct beat {
     struct store_config cfg;
     char *texts[STORE_CONFIG_TEXTS]; /* owned copies behind cfg */
@@ -29,6 +32,10 @@ enum err_code beat_open(const struct store_config *cfg, const struct uuid *worke
     if (!beat || !store_config_copy(cfg, &beat->cfg, beat->texts))
         return err_set(err, ERR_NOMEM, "no memory for the beat");
     beat->worker = *worker;
+    if (beat->cfg.connect_timeout_ms > BEAT_TIMEOUT_MS)
+        beat->cfg.connect_timeout_ms = BEAT_TIMEOUT_MS;
+    if (beat->cfg.query_timeout_ms > BEAT_TIMEOUT_MS)
+        beat->cfg.query_timeout_ms = BEAT_TIMEOUT_MS;
     *ret_beat = TAKE(beat);
     return ERR_OK;
 }

@@ -36,8 +36,9 @@ MUST_USE enum err_code worker_store_register(struct store *store, const struct w
 struct beat;
 MUST_USE enum err_code beat_open(const struct store_config *cfg, const struct uuid *worker,
                                  struct beat **ret_beat, struct err *err);
-/* beat + 1 and busy; connects if need be. ERR_FENCED: the row is no longer live (declared dead or
- * replaced): final. ERR_DB_AWAY: not written, or not known to be. */
+/* beat + 1 and busy; connects if need be, waits 5 s at most for each answer. ERR_FENCED: the row is
+ * no longer live (declared dead or replaced): final. ERR_DB_AWAY: not written, or not known to be.
+ */
 MUST_USE enum err_code beat_write(struct beat *beat, uint32_t busy, struct err *err);
 void beat_free(struct beat *beat);
 
