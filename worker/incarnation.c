@@ -14,6 +14,7 @@
 #define BROKER_WAIT_MS 1000 /* at most: running jobs wait to be claimed */
 #define LEAVE_WAIT_MS 20000
 #define AWAY_PAUSE_MS 200
+#define ECHO "echo" /* the command that a worker sends to itself */
 
 /* ---- callbacks ----------------------------------------------------------------------------- */
 
@@ -52,8 +53,7 @@ static void on_message(void *arg, struct sv routing_key, struct sv body)
     struct worker *w = arg;
     struct commands *commands = w->commands;
     (void)routing_key;
-    (void)body;
-    if (commands)
+    if (commands && !sv_is(body, ECHO))
         commands_wake(commands);
 }
 
@@ -70,6 +70,17 @@ static void on_exit_record(void *arg, const struct runner_record *record)
     struct slots *slots = w->slots;
     if (slots)
         (void)slots_post_exit(slots, record);
+}
+
+/* What comes back on the connection that holds our queue is a frame from the broker: heartbeats
+ * alone are a second apart at best. */
+static void call_broker(void *arg)
+{
+    struct worker *w = arg;
+    struct err err = {0};
+    struct bus_message echo = {
+        .exchange = BUS_COMMAND, .routing_key = w->id_text, .body = SV(ECHO), .transient = true};
+    best_effort(bus_publish(w->publisher, &echo, NULL, NULL, &err));
 }
 
 static void on_silence(void *arg)
@@ -108,6 +119,7 @@ static enum err_code find_runner(struct worker *w, struct err *err)
         .arg = w,
         .on_exit = on_exit_record,
         .on_silence = on_silence,
+        .call_broker = call_broker,
     };
     return runner_link_open(&setup, &w->runner, err);
 }

@@ -145,6 +145,16 @@ static void find_runner_program(struct worker *w)
 
 /* ---- the services --------------------------------------------------------------------------- */
 
+/* The broker is our second witness (docs/ownership.md): it has to be heard several times in the
+ * three quarters of a lease that each word of it grants, also when nothing else is sent. */
+static int heartbeat_s(const struct config *cfg)
+{
+    unsigned most = cfg->fleet_lease_ms / 4000;
+    if (most == 0)
+        most = 1;
+    return (int)(cfg->amqp_heartbeat_s < most ? cfg->amqp_heartbeat_s : most);
+}
+
 static enum err_code open_services(struct worker *w, struct err *err)
 {
     const struct config *cfg = w->cfg;
@@ -167,7 +177,7 @@ static enum err_code open_services(struct worker *w, struct err *err)
         .vhost = cfg->amqp_vhost,
         .name = "sluice-worker",
         .port = (int)cfg->amqp_port,
-        .heartbeat_s = (int)cfg->amqp_heartbeat_s,
+        .heartbeat_s = heartbeat_s(cfg),
         .connect_timeout_ms = (int)cfg->amqp_connect_timeout_ms,
         .confirm_timeout_ms = (int)cfg->amqp_confirm_timeout_ms,
         .in_flight_max = cfg->amqp_in_flight_max,

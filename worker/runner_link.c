@@ -92,6 +92,7 @@ static void reopen(struct runner_link *link)
 static enum err_code ping_once(struct runner_link *link, struct err *err)
 {
     const struct runner_link_setup *setup = &link->setup;
+    setup->call_broker(setup->arg);
     int64_t latest_ms = witness_latest_ms(setup->witness, bus_consumer_generation(link->consumer),
                                           bus_consumer_last_frame_ms(link->consumer));
     int64_t until_ms = latest_ms + (int64_t)setup->lease_ms * 3 / 4;
