@@ -85,7 +85,9 @@ static void *clock_main(void *arg)
         int64_t now_ms = clock_mono_ms();
         for (struct conn *conn = server->conns; conn; conn = conn->next)
             check_conn(server, conn, now_ms);
-        (void)clock_cond_wait_until(&server->changed, &server->lock, now_ms + TICK_MS);
+        while (!server->stop_clock &&
+               clock_cond_wait_until(&server->changed, &server->lock, now_ms + TICK_MS))
+            continue;
     }
     pthread_mutex_unlock(&server->lock);
     return NULL;
