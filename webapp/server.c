@@ -18,6 +18,7 @@
     16384 /* beside the header: what MHD needs for a request and its answer                        \
            */
 #define LISTEN_BACKLOG 1024u
+#define PARAMETERS_MAX (2 * (size_t)URI_QUERY_MAX)
 
 static struct exchange *exchange_of(struct request *req)
 {
@@ -53,11 +54,27 @@ static void conn_open(struct server *server, struct MHD_Connection *mhd, void **
     pthread_mutex_unlock(&server->lock);
 }
 
+/* The request of a connection has ended; the lock is held. NULL: there is none. */
+static struct exchange *conn_take_exchange(struct server *server, struct conn *conn)
+{
+    struct exchange *x = conn->x;
+    if (!x)
+        return NULL;
+    conn->x = NULL;
+    conn->since_ms = clock_mono_ms();
+    server->exchange_count--;
+    if (atomic_load(&server->stopping))
+        pthread_cond_broadcast(&server->changed);
+    return x;
+}
+
 static void conn_close(struct server *server, struct conn *conn)
 {
     if (!conn)
         return;
     pthread_mutex_lock(&server->lock);
+    /* MHD does not complete a request whose head it could not store. */
+    struct exchange *x = conn_take_exchange(server, conn);
     if (conn->prev)
         conn->prev->next = conn->next;
     else
@@ -66,6 +83,8 @@ static void conn_close(struct server *server, struct conn *conn)
         conn->next->prev = conn->prev;
     server->conn_count--;
     pthread_mutex_unlock(&server->lock);
+    if (x)
+        exchange_drop(x);
     free(conn);
 }
 
@@ -79,6 +98,19 @@ static void on_connection(void *cls, struct MHD_Connection *mhd, void **context,
     }
     conn_close(server, *context);
     *context = NULL;
+}
+
+/* MHD keeps a record of each parameter in the connection's memory and loses the request when that
+ * is full: it is answered before. */
+static bool has_too_many_parameters(const char *uri, struct err *err)
+{
+    size_t count = 0;
+    for (const char *at = uri; *at; at++)
+        count += *at == '&';
+    if (count < PARAMETERS_MAX)
+        return false;
+    (void)err_set(err, ERR_MALFORMED, "more than %d query parameters", URI_QUERY_MAX);
+    return true;
 }
 
 /* The request line was read: the exchange begins. */
@@ -95,6 +127,9 @@ static void *on_uri(void *cls, const char *uri, struct MHD_Connection *mhd)
     conn->x = x;
     conn->had_request = true;
     server->exchange_count++;
+    struct err err = {0};
+    if (has_too_many_parameters(uri, &err))
+        conn_kill(conn, &err);
     pthread_mutex_unlock(&server->lock);
     return x;
 }
@@ -130,10 +165,7 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **context,
     if (code == MHD_REQUEST_TERMINATED_COMPLETED_OK)
         web_request_sent(&x->req);
     pthread_mutex_lock(&server->lock);
-    x->conn->x = NULL;
-    x->conn->since_ms = clock_mono_ms();
-    server->exchange_count--;
-    pthread_cond_broadcast(&server->changed);
+    (void)conn_take_exchange(server, x->conn);
     pthread_mutex_unlock(&server->lock);
     exchange_drop(x);
 }

@@ -13,12 +13,17 @@
 void conn_kill(struct conn *conn, const struct err *err)
 {
     char answer[2048];
-    json_t *root = problem_of(err, NULL, 0, conn->x ? conn->x->req.id : NULL);
+    char id[REQUEST_ID_SIZE] = "";
+    struct uuid fresh = uuid_v7();
+    (void)snprintf(id, sizeof(id), "%s", conn->x ? conn->x->req.id : "");
+    if (!id[0]) /* its head has not come */
+        (void)uuid_text(&fresh, id);
+    json_t *root = problem_of(err, NULL, 0, id);
     char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
     int length = snprintf(answer, sizeof(answer),
                           "HTTP/1.1 %d %s\r\nContent-Type: " PROBLEM_TYPE "\r\n"
-                          "Content-Length: %zu\r\nConnection: close\r\n\r\n%s",
-                          err_http(err->code), err_title(err->code), text ? strlen(text) : 0,
+                          "Content-Length: %zu\r\nX-Request-Id: %s\r\nConnection: close\r\n\r\n%s",
+                          err_http(err->code), err_title(err->code), text ? strlen(text) : 0, id,
                           text ? text : "");
     conn->killed = true;
     if (length > 0 && (size_t)length < sizeof(answer))
