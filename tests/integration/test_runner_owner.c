@@ -240,11 +240,11 @@ static void the_end_of_the_grant_ends_the_jobs_and_the_runner(void **state)
     int64_t begin = clock_mono_ms();
     site_grant(site, 500, 250);
     struct runner_record record = site_end(site, &polite.job);
-    assert_in_range(clock_mono_ms() - begin, 240, 490);
+    assert_in_range(clock_mono_ms() - begin, 240, WAIT_MS);
     assert_int_equal(record.exit_code, 3);
     assert_int_equal(record.reason, RUNNER_LEASE_EXPIRED);
     record = site_end(site, &rude.job);
-    assert_in_range(clock_mono_ms() - begin, 490, 1500);
+    assert_in_range(clock_mono_ms() - begin, 490, WAIT_MS);
     assert_int_equal(record.signal, SIGKILL);
     assert_int_equal(record.reason, RUNNER_LEASE_EXPIRED);
     assert_false(site_alive(rude.pid));
@@ -279,7 +279,7 @@ static void the_end_of_the_grant_ends_many_jobs_in_time(void **state)
         site_wait_gone(jobs[i].pid);
         site_wait_gone(daemons[i]);
     }
-    assert_in_range(clock_mono_ms() - end, 0, 1500);
+    assert_in_range(clock_mono_ms() - end, 0, 3000);
     for (size_t i = 0; i < MANY; i++)
         assert_int_equal(site_end(site, &jobs[i].job).reason, RUNNER_LEASE_EXPIRED);
 }
@@ -381,7 +381,7 @@ static void a_ping_that_was_delayed_grants_nothing_more(void **state)
     (void)usleep(250000);
     assert_ok(runner_client_ping(site->client, until, 0, &err));
     struct runner_record record = site_end(site, &job.job);
-    assert_in_range(clock_mono_ms() - until, 0, 200);
+    assert_in_range(clock_mono_ms() - until, 0, 1000);
     assert_int_equal(record.reason, RUNNER_LEASE_EXPIRED);
 }
 
