@@ -25,6 +25,40 @@ static void migrating_twice_changes_nothing(void **unused)
     assert_int_equal(applied, 0);
 }
 
+static void *migrate_empty(void *result)
+{
+    struct err err = {0};
+    struct store_config cfg = test.cfg;
+    char name[64];
+    uint32_t applied = 1000; /* a failure */
+    (void)snprintf(name, sizeof(name), "%s_empty", test.schema);
+    cfg.name = name;
+    (void)!migrate_run(&cfg, &applied, NULL, &err);
+    *(uint32_t *)result = applied;
+    store_thread_end();
+    return NULL;
+}
+
+static void of_many_migrations_at_once_one_applies_each_file(void **unused)
+{
+    (void)unused;
+    pthread_t threads[4];
+    uint32_t applied[4];
+    uint32_t total = 0;
+    char sql[120];
+    (void)snprintf(sql, sizeof(sql), "CREATE DATABASE %s_empty", test.schema);
+    test_db_run(&test, sql);
+    for (size_t i = 0; i < ARRAY_LEN(threads); i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, migrate_empty, &applied[i]), 0);
+    for (size_t i = 0; i < ARRAY_LEN(threads); i++)
+        pthread_join(threads[i], NULL);
+    for (size_t i = 0; i < ARRAY_LEN(threads); i++)
+        total += applied[i];
+    assert_int_equal(total, migrate_newest());
+    (void)snprintf(sql, sizeof(sql), "DROP DATABASE %s_empty", test.schema);
+    test_db_run(&test, sql);
+}
+
 static void a_file_that_changed_since_it_was_applied_is_refused(void **unused)
 {
     (void)unused;
@@ -275,6 +309,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(migrating_twice_changes_nothing),
+        TEST(of_many_migrations_at_once_one_applies_each_file),
         TEST(a_file_that_changed_since_it_was_applied_is_refused),
         TEST(a_migration_that_was_cut_short_goes_on_where_it_stopped),
         TEST(every_statement_is_as_the_table_says),
