@@ -18,16 +18,16 @@
 
 static struct test_db test;
 
+/* ---- a commit whose answer never came ------------------------------------------------------- */
+
+#ifdef SLUICE_FAULTS
+
 static uint64_t rows_of(const char *table)
 {
     char sql[80];
     (void)snprintf(sql, sizeof(sql), "SELECT COUNT(*) FROM %s", table);
     return test_db_number(&test, sql);
 }
-
-/* ---- a commit whose answer never came ------------------------------------------------------- */
-
-#ifdef SLUICE_FAULTS
 
 /* Was made, and was not made: whoever asks cannot tell the two apart. */
 static const char *const losses[] = {"store.commit.answer_lost=fail@1",
