@@ -67,6 +67,7 @@ static enum err_code install_mariadb(struct stack *stack, struct err *err)
                                 datadir,
                                 "--auth-root-authentication-method=normal",
                                 "--skip-test-db",
+                                "--force", /* even where no host name can be looked up */
                                 geteuid() == 0 ? "--user=root" : "--skip-name-resolve",
                                 NULL};
     struct child_start start = {

@@ -205,7 +205,7 @@ class MariaDB(Server, MariaDBClient):
                 making = template + ".new"
                 shutil.rmtree(making, ignore_errors=True)
                 argv = ["mariadb-install-db", "--no-defaults", f"--datadir={making}",
-                        "--auth-root-authentication-method=normal", "--skip-test-db",
+                        "--auth-root-authentication-method=normal", "--skip-test-db", "--force",
                         "--innodb-log-file-size=32M"]
                 if os.geteuid() == 0:
                     argv.append("--user=root")
