@@ -22,6 +22,13 @@ enum bus_exchange {
     BUS_EXCHANGE_COUNT
 };
 
+/* What a queue is for; from it come its properties, and what it is bound to. */
+enum bus_queue_kind {
+#define BUS_QUEUE(id, name, type, life, exchange) BUS_QUEUE_##id,
+#include "common/bus/topology.def"
+    BUS_QUEUE_KIND_COUNT
+};
+
 enum bus_queue_type { BUS_QUORUM, BUS_CLASSIC };
 
 enum bus_state { BUS_DOWN, BUS_UP, BUS_BLOCKED /* up, but the broker takes no messages now */ };
@@ -54,6 +61,9 @@ struct bus_stats {
 const char *bus_submit_queue(const char *tenant, const char *queue, char *ret_name);
 const char *bus_recovery_queue(const char *tenant, char *ret_name);
 const char *bus_worker_queue(const char *worker_id, char *ret_name);
+const char *bus_queue_name(enum bus_queue_kind kind); /* "" if it has no fixed name */
+const char *bus_exchange_name(enum bus_exchange exchange);
+MUST_USE bool bus_exchange_parse(struct sv text, enum bus_exchange *ret_exchange);
 /* "quorum", "classic" */
 const char *bus_queue_type_text(enum bus_queue_type type);
 MUST_USE bool bus_queue_type_parse(struct sv text, enum bus_queue_type *ret_type);

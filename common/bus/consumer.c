@@ -98,6 +98,9 @@ static enum err_code copy_setup(struct bus_consumer *consumer,
                        from->inbox.key_count, INBOX_KEYS_MAX);
     if (from->queue)
         rc = copy_name(from->queue, consumer->queue, err);
+    if (from->queue && !rc)
+        rc = copy_name(from->binding_key ? from->binding_key : from->queue, consumer->binding_key,
+                       err);
     for (size_t i = 0; i < from->inbox.key_count && !rc; i++) {
         rc = copy_name(from->inbox.keys[i], consumer->keys[i], err);
         consumer->key_list[i] = consumer->keys[i];
@@ -107,7 +110,7 @@ static enum err_code copy_setup(struct bus_consumer *consumer,
     else
         (void)snprintf(consumer->inbox_name, BUS_NAME_SIZE, "sluice.listener.%s",
                        uuid_text(&random, id));
-    consumer->queue_key = consumer->queue;
+    consumer->queue_key = consumer->binding_key;
     return rc;
 }
 

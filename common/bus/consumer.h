@@ -14,8 +14,19 @@
 
 struct bus_consumer;
 
+/* What the broker noted when it last gave the message up (its header x-death). */
+struct bus_death {
+    char reason[32]; /* "rejected", "expired", "delivery_limit", "maxlen"; "": it never did */
+    char queue[BUS_NAME_SIZE];
+    char exchange[BUS_NAME_SIZE];    /* that the message had come by */
+    char routing_key[BUS_NAME_SIZE]; /* with this key */
+    uint64_t count;                  /* how often from that queue, for that reason */
+    int64_t at_s;                    /* when, first; since 1970 by the broker's clock */
+};
+
 struct bus_delivery {
     struct sv body;          /* ended by a NUL that is not counted */
+    uint64_t size_bytes;     /* of the whole message */
     bool truncated;          /* the message was longer than BUS_BODY_MAX: body is its beginning */
     bool redelivered;        /* somebody was given it before */
     uint32_t delivery_count; /* how often, if the queue counts (quorum); else 0 */
@@ -24,7 +35,9 @@ struct bus_delivery {
     char message_id[64];     /* "" if there is none, or it is too long */
     char traceparent[64];    /* likewise */
     char content_type[64];   /* likewise */
+    char exchange[BUS_NAME_SIZE]; /* that it was last published to */
     char routing_key[BUS_NAME_SIZE];
+    struct bus_death death;
     _Atomic(void *) user; /* the receiver's */
 };
 
@@ -50,7 +63,9 @@ struct bus_inbox {
 
 struct bus_consumer_setup {
     const char *queue; /* to be served; declared if it is not there; NULL: inbox only */
-    enum bus_queue_type queue_type;
+    enum bus_queue_kind queue_kind; /* 0: a submission queue */
+    const char *binding_key;        /* NULL: the queue's name; fanout exchanges ignore it */
+    enum bus_queue_type queue_type; /* of a submission queue */
     struct bus_inbox inbox;
     /* How often the broker is asked to say that it holds the inbox; 0: its heartbeats are enough,
      * which a quiet connection sees once per heartbeat interval. */

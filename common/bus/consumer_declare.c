@@ -114,7 +114,7 @@ static void declare_inbox(struct bus_consumer *consumer, int64_t deadline_ms)
 static void declare_queue(struct bus_consumer *consumer, int64_t deadline_ms)
 {
     struct call call = {.kind = CALL_DECLARE,
-                        .queue = BUS_QUEUE_SUBMIT,
+                        .queue = consumer->setup.queue_kind,
                         .choice = {.type = consumer->setup.queue_type,
                                    .delivery_limit = consumer->conn.cfg.delivery_limit},
                         .keys = &consumer->queue_key,

@@ -45,7 +45,7 @@ struct bus_consumer {
     struct calls calls;
     pthread_t thread;
     struct bus_consumer_setup setup; /* its texts are the copies below */
-    char queue[BUS_NAME_SIZE], inbox_name[BUS_NAME_SIZE];
+    char queue[BUS_NAME_SIZE], binding_key[BUS_NAME_SIZE], inbox_name[BUS_NAME_SIZE];
     char keys[INBOX_KEYS_MAX][BUS_NAME_SIZE];
     const char *key_list[INBOX_KEYS_MAX];
     const char *queue_key;

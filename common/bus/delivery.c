@@ -115,33 +115,71 @@ void delivery_set_method(struct delivery *delivery, const amqp_basic_deliver_t *
     delivery->tag = method->delivery_tag;
     delivery->pub.redelivered = method->redelivered;
     copy_bytes(method->routing_key, delivery->pub.routing_key, sizeof(delivery->pub.routing_key));
+    copy_bytes(method->exchange, delivery->pub.exchange, sizeof(delivery->pub.exchange));
+}
+
+static int64_t number_of(const amqp_field_value_t *value)
+{
+    switch (value->kind) {
+    case AMQP_FIELD_KIND_I8:
+        return value->value.i8; /* NOLINT(bugprone-signed-char-misuse): it is a number */
+    case AMQP_FIELD_KIND_I16:
+        return value->value.i16;
+    case AMQP_FIELD_KIND_I32:
+        return value->value.i32;
+    case AMQP_FIELD_KIND_I64:
+        return value->value.i64;
+    case AMQP_FIELD_KIND_TIMESTAMP:
+        return value->value.u64 > INT64_MAX ? 0 : (int64_t)value->value.u64;
+    default: /* no number that we understand: as if it were not there */
+        return 0;
+    }
 }
 
 static uint32_t count_of(const amqp_field_value_t *value)
 {
-    int64_t count = 0;
-    switch (value->kind) {
-    case AMQP_FIELD_KIND_I8:
-        count = value->value.i8; /* NOLINT(bugprone-signed-char-misuse): it is a number */
-        break;
-    case AMQP_FIELD_KIND_I16:
-        count = value->value.i16;
-        break;
-    case AMQP_FIELD_KIND_I32:
-        count = value->value.i32;
-        break;
-    case AMQP_FIELD_KIND_I64:
-        count = value->value.i64;
-        break;
-    default: /* no number that we understand: as if it were not counted */
-        return 0;
-    }
+    int64_t count = number_of(value);
     return count < 0 ? 0 : count > UINT32_MAX ? UINT32_MAX : (uint32_t)count;
 }
 
 static bool key_is(amqp_bytes_t key, const char *name)
 {
     return sv_is((struct sv){key.bytes, key.len}, name);
+}
+
+static void copy_text(const amqp_field_value_t *value, char *ret_text, size_t size)
+{
+    if (value->kind == AMQP_FIELD_KIND_UTF8 || value->kind == AMQP_FIELD_KIND_BYTES)
+        copy_bytes(value->value.bytes, ret_text, size);
+}
+
+static void read_death_entry(struct bus_death *death, const amqp_table_entry_t *entry)
+{
+    const amqp_field_value_t *value = &entry->value;
+    if (key_is(entry->key, "reason"))
+        copy_text(value, death->reason, sizeof(death->reason));
+    else if (key_is(entry->key, "queue"))
+        copy_text(value, death->queue, sizeof(death->queue));
+    else if (key_is(entry->key, "exchange"))
+        copy_text(value, death->exchange, sizeof(death->exchange));
+    else if (key_is(entry->key, "count"))
+        death->count = (uint64_t)(number_of(value) > 0 ? number_of(value) : 0);
+    else if (key_is(entry->key, "time"))
+        death->at_s = number_of(value);
+    else if (key_is(entry->key, "routing-keys") && value->kind == AMQP_FIELD_KIND_ARRAY &&
+             value->value.array.num_entries > 0)
+        copy_text(&value->value.array.entries[0], death->routing_key, sizeof(death->routing_key));
+}
+
+/* The broker keeps one entry per queue and reason, the latest first. */
+static void read_death(struct bus_death *death, const amqp_field_value_t *value)
+{
+    if (value->kind != AMQP_FIELD_KIND_ARRAY || value->value.array.num_entries < 1 ||
+        value->value.array.entries[0].kind != AMQP_FIELD_KIND_TABLE)
+        return;
+    const amqp_table_t *last = &value->value.array.entries[0].value.table;
+    for (int i = 0; i < last->num_entries; i++)
+        read_death_entry(death, &last->entries[i]);
 }
 
 static void read_headers(struct bus_delivery *pub, const amqp_table_t *headers)
@@ -152,6 +190,8 @@ static void read_headers(struct bus_delivery *pub, const amqp_table_t *headers)
             pub->delivery_count = count_of(&entry->value);
         else if (key_is(entry->key, "traceparent") && entry->value.kind == AMQP_FIELD_KIND_UTF8)
             copy_bytes(entry->value.value.bytes, pub->traceparent, sizeof(pub->traceparent));
+        else if (key_is(entry->key, "x-death"))
+            read_death(&pub->death, &entry->value);
     }
 }
 
@@ -160,6 +200,7 @@ void delivery_set_header(struct delivery *delivery, const amqp_frame_t *frame)
     const amqp_basic_properties_t *properties = frame->payload.properties.decoded;
     struct bus_delivery *pub = &delivery->pub;
     delivery->size_due = frame->payload.properties.body_size;
+    pub->size_bytes = delivery->size_due;
     pub->truncated = delivery->size_due > BUS_BODY_MAX;
     if (properties->_flags & AMQP_BASIC_MESSAGE_ID_FLAG)
         copy_bytes(properties->message_id, pub->message_id, sizeof(pub->message_id));

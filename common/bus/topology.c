@@ -59,6 +59,27 @@ const char *bus_worker_queue(const char *worker_id, char *ret_name)
     return ret_name;
 }
 
+const char *bus_queue_name(enum bus_queue_kind kind)
+{
+    return queue_table[kind].name;
+}
+
+const char *bus_exchange_name(enum bus_exchange exchange)
+{
+    return exchange_table[exchange].name;
+}
+
+bool bus_exchange_parse(struct sv text, enum bus_exchange *ret_exchange)
+{
+    for (size_t i = 0; i < ARRAY_LEN(exchange_table); i++) {
+        if (sv_is(text, exchange_table[i].name)) {
+            *ret_exchange = (enum bus_exchange)i;
+            return true;
+        }
+    }
+    return false;
+}
+
 const char *bus_queue_type_text(enum bus_queue_type type)
 {
     return type_names[type];

@@ -9,12 +9,6 @@
 
 #include <amqp.h>
 
-enum bus_queue_kind {
-#define BUS_QUEUE(id, name, type, life, exchange) BUS_QUEUE_##id,
-#include "common/bus/topology.def"
-    BUS_QUEUE_KIND_COUNT
-};
-
 struct topology_exchange {
     const char *name, *type, *alternate;
 };

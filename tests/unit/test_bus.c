@@ -174,6 +174,56 @@ static void properties_that_are_too_long_are_left_out(void **unused)
     mailbox_close(mailbox);
 }
 
+static amqp_table_entry_t text_entry(const char *key, const char *text)
+{
+    return (amqp_table_entry_t){
+        .key = amqp_cstring_bytes(key),
+        .value = {.kind = AMQP_FIELD_KIND_UTF8, .value.bytes = amqp_cstring_bytes(text)}};
+}
+
+static void a_dead_letter_tells_where_it_died_last(void **unused)
+{
+    (void)unused;
+    amqp_field_value_t key = {.kind = AMQP_FIELD_KIND_UTF8,
+                              .value.bytes = amqp_cstring_bytes("sluice.acme.submit.q")};
+    amqp_table_entry_t last[] = {
+        text_entry("reason", "rejected"),
+        text_entry("queue", "sluice.acme.submit.q"),
+        text_entry("exchange", "sluice.submit"),
+        {.key = amqp_cstring_bytes("count"),
+         .value = {.kind = AMQP_FIELD_KIND_I64, .value.i64 = 3}},
+        {.key = amqp_cstring_bytes("time"),
+         .value = {.kind = AMQP_FIELD_KIND_TIMESTAMP, .value.u64 = 1700000000}},
+        {.key = amqp_cstring_bytes("routing-keys"),
+         .value = {.kind = AMQP_FIELD_KIND_ARRAY,
+                   .value.array = {.num_entries = 1, .entries = &key}}},
+    };
+    amqp_table_entry_t first[] = {text_entry("reason", "expired")};
+    amqp_field_value_t deaths[] = {
+        {.kind = AMQP_FIELD_KIND_TABLE,
+         .value.table = {.num_entries = (int)ARRAY_LEN(last), .entries = last}},
+        {.kind = AMQP_FIELD_KIND_TABLE, .value.table = {.num_entries = 1, .entries = first}},
+    };
+    amqp_table_entry_t header = {
+        .key = amqp_cstring_bytes("x-death"),
+        .value = {.kind = AMQP_FIELD_KIND_ARRAY,
+                  .value.array = {.num_entries = 2, .entries = deaths}},
+    };
+    amqp_basic_properties_t properties = {._flags = AMQP_BASIC_HEADERS_FLAG,
+                                          .headers = {.num_entries = 1, .entries = &header}};
+    struct mailbox *mailbox = mailbox_new(-1);
+    struct delivery *delivery = deliver(mailbox, 0, &properties);
+    const struct bus_death *death = &delivery->pub.death;
+    assert_string_equal(death->reason, "rejected");
+    assert_string_equal(death->queue, "sluice.acme.submit.q");
+    assert_string_equal(death->exchange, "sluice.submit");
+    assert_string_equal(death->routing_key, "sluice.acme.submit.q");
+    assert_int_equal(death->count, 3);
+    assert_int_equal(death->at_s, 1700000000);
+    delivery_free(delivery);
+    mailbox_close(mailbox);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -186,6 +236,7 @@ int main(void)
         TEST(a_delivery_without_a_body_is_whole_with_its_header),
         TEST(of_a_huge_message_only_the_beginning_is_kept),
         TEST(properties_that_are_too_long_are_left_out),
+        TEST(a_dead_letter_tells_where_it_died_last),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
