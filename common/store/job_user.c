@@ -62,6 +62,10 @@ static enum err_code cancel_now(struct txn *txn, struct cancel *ctx, const struc
                 NULL, err);
     if (rc)
         return rc;
+    if (job->status == JOB_BLOCKED)
+        rc = db_exec(txn->db, DB_BLOCKED_DELETE, DB_ARGS(db_uuid(ctx->id)), NULL, err);
+    if (rc)
+        return rc;
     ctx->result = (struct job_cancelled){.state = JOB_CANCELLED, .done = true};
     return write_event(txn, ctx, job, &move, err);
 }

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef COMMON_SERVICE_CAUSE_H
+#define COMMON_SERVICE_CAUSE_H
+
+/* cause: what a program does that finds a job cannot go on now (rows: cause.def): it blocks the job
+ * with the tester and policy of the condition, and wakes sluice-recovery.
+ *   struct job_block block = cause_block(cfg, JOB_COND_CONNECTION_FAILED, params, detail);
+ *   rc = job_store_block(store, hold, from, &block, &recovery, err);
+ *   if (rc == ERR_OK)
+ *       cause_wake(publisher, tenant, &recovery);
+ * Threads: any. Memory: the texts of cfg, params and detail are borrowed by the result. */
+
+#include "common/bus/publisher.h"
+#include "common/config/config.h"
+#include "common/store/block_store.h"
+
+bool cause_is_known(enum job_condition condition); /* it has a row */
+/* condition has a row. */
+struct job_block cause_block(const struct config *cfg, enum job_condition condition,
+                             const char *params, const char *detail);
+/* Best effort: recovery reads its table anyhow. */
+void cause_wake(struct bus_publisher *pub, const char *tenant, const struct uuid *recovery);
+
+#endif
