@@ -236,23 +236,22 @@ static enum err_code live(struct worker *w, struct err *err)
     return rc == ERR_STOPPING ? ERR_OK : rc;
 }
 
+/* Only the level of the log can change while jobs run. */
 static void reload(void *arg)
 {
-    struct worker *w = arg;
     AUTO(config_free) struct config *cfg = NULL;
     struct err err = {0};
     enum log_level level = LOG_INFO;
-    if (config_load(NULL, &cfg, &err))
+    if (config_load(arg, &cfg, &err))
         log_err("worker.reload.refused", &err);
     else if (log_level_parse(sv_of(cfg->log_level), &level))
         log_set_level(level);
-    (void)w;
 }
 
-static enum err_code run_worker(struct worker *w, struct err *err)
+static enum err_code run_worker(struct worker *w, struct config_args *args, struct err *err)
 {
     AUTO(monitor_stop) struct monitor *monitor = NULL;
-    struct daemon_calls calls = {.reload = reload, .arg = w};
+    struct daemon_calls calls = {.reload = reload, .arg = args};
     enum err_code rc = lock_folder(w, err);
     if (rc == ERR_OK)
         rc = daemon_start(&calls, err);
@@ -299,7 +298,7 @@ int main(int argc, char **argv)
     if (log_level_parse(sv_of(cfg->log_level), &level))
         log_open("sluice-worker", STDOUT_FILENO, level);
     worker.cfg = cfg;
-    rc = run_worker(&worker, &err);
+    rc = run_worker(&worker, &args, &err);
     if (rc) {
         log_err("worker.failed", &err);
         (void)fprintf(stderr, "sluice-worker: %s\n", err.text);
