@@ -14,7 +14,8 @@
 
 static enum err_code code_of(int errno_value)
 {
-    if (errno_value == ENOENT || errno_value == ENOTDIR)
+    /* ENXIO: a socket, or the writing end of a pipe that nobody reads; no file in either case. */
+    if (errno_value == ENOENT || errno_value == ENOTDIR || errno_value == ENXIO)
         return ERR_NOT_FOUND;
     if (errno_value == EXDEV || errno_value == ELOOP)
         return ERR_INVALID;
