@@ -135,7 +135,7 @@ static enum MHD_Result hand_over(struct exchange *x, bool check_only)
         return MHD_NO;
     atomic_fetch_add(&x->refs, 1);
     MHD_suspend_connection(x->mhd);
-    pool_push(server->pool, &x->item);
+    pool_push(server->pool, POOL_NEW, &x->item);
     return MHD_YES;
 }
 

@@ -5,31 +5,52 @@
 
 #include <pthread.h>
 
+struct line {
+    struct pool_item *first, *last;
+    unsigned count;
+};
+
 struct pool {
     pthread_mutex_t lock;
     pthread_cond_t filled;
-    struct pool_item *first, *last;
-    unsigned waiting, busy;
+    struct line lines[POOL_LINE_COUNT];
+    unsigned turn; /* the line that is looked at first */
+    unsigned busy;
     bool stopping;
     void (*run)(struct pool_item *item);
     pthread_t *threads;
     unsigned thread_count;
 };
 
+/* The lines take turns; the lock is held. */
+static struct pool_item *take(struct pool *pool)
+{
+    if (!pool->lines[pool->turn].first)
+        pool->turn = (pool->turn + 1) % POOL_LINE_COUNT;
+    struct line *line = &pool->lines[pool->turn];
+    struct pool_item *item = line->first;
+    if (!item)
+        return NULL;
+    pool->turn = (pool->turn + 1) % POOL_LINE_COUNT;
+    line->first = item->next;
+    if (!line->first)
+        line->last = NULL;
+    line->count--;
+    return item;
+}
+
 static void *pool_main(void *arg)
 {
     struct pool *pool = arg;
     pthread_mutex_lock(&pool->lock);
     for (;;) {
-        while (!pool->first && !pool->stopping)
-            pthread_cond_wait(&pool->filled, &pool->lock);
-        struct pool_item *item = pool->first;
-        if (!item)
+        struct pool_item *item = take(pool);
+        if (!item && pool->stopping)
             break;
-        pool->first = item->next;
-        if (!pool->first)
-            pool->last = NULL;
-        pool->waiting--;
+        if (!item) {
+            pthread_cond_wait(&pool->filled, &pool->lock);
+            continue;
+        }
         pool->busy++;
         pthread_mutex_unlock(&pool->lock);
         pool->run(item);
@@ -64,16 +85,17 @@ enum err_code pool_open(unsigned threads, void (*run)(struct pool_item *item),
     return ERR_OK;
 }
 
-void pool_push(struct pool *pool, struct pool_item *item)
+void pool_push(struct pool *pool, enum pool_line which, struct pool_item *item)
 {
+    struct line *line = &pool->lines[which];
     item->next = NULL;
     pthread_mutex_lock(&pool->lock);
-    if (pool->last)
-        pool->last->next = item;
+    if (line->last)
+        line->last->next = item;
     else
-        pool->first = item;
-    pool->last = item;
-    pool->waiting++;
+        line->first = item;
+    line->last = item;
+    line->count++;
     pthread_cond_signal(&pool->filled);
     pthread_mutex_unlock(&pool->lock);
 }
@@ -81,7 +103,7 @@ void pool_push(struct pool *pool, struct pool_item *item)
 unsigned pool_waiting(struct pool *pool)
 {
     pthread_mutex_lock(&pool->lock);
-    unsigned waiting = pool->waiting;
+    unsigned waiting = pool->lines[POOL_NEW].count;
     pthread_mutex_unlock(&pool->lock);
     return waiting;
 }

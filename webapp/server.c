@@ -348,7 +348,7 @@ void server_resume(struct request *req, route_fn *then)
     x->handed_ms = clock_mono_ms();
     pthread_mutex_unlock(&x->server->lock);
     req->then = then;
-    pool_push(x->server->pool, &x->item);
+    pool_push(x->server->pool, POOL_RESUMED, &x->item);
 }
 
 struct MHD_Connection *server_connection(struct request *req)
