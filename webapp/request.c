@@ -29,7 +29,8 @@ void request_set_id(struct request *req, const char *sent)
     (void)uuid_text(&fresh, req->id);
 }
 
-/* W3C trace context, version 00: 00-<32 hex>-<16 hex>-<2 hex>, lower case. */
+/* W3C trace context, version 00: 00-<32 hex>-<16 hex>-<2 hex>, lower case; an id of zeros is none.
+ */
 void request_set_trace(struct request *req, const char *sent)
 {
     static const char form[] = "00-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx-xxxxxxxxxxxxxxxx-xx";
@@ -41,6 +42,8 @@ void request_set_trace(struct request *req, const char *sent)
         if (form[i] == 'x' ? !hex : sent[i] != form[i])
             return;
     }
+    if (strspn(sent + 3, "0") >= 32 || strspn(sent + 36, "0") >= 16)
+        return;
     memcpy(req->trace, sent, sizeof(form));
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "webapp/uri.h"
 
+#include <strings.h>
+
 static int hex_value(char c)
 {
     if (c >= '0' && c <= '9')
@@ -85,8 +87,21 @@ static enum err_code parse_query(struct uri *uri, struct sv query, char **at, st
     return ERR_OK;
 }
 
+/* "http://host/path" is as good as "/path" (RFC 9112, 3.2.2). */
+static const char *origin_form(const char *raw)
+{
+    static const char *const schemes[] = {"http://", "https://"};
+    for (size_t i = 0; i < ARRAY_LEN(schemes); i++) {
+        size_t length = strlen(schemes[i]);
+        if (strncasecmp(raw, schemes[i], length) == 0)
+            return raw + length + strcspn(raw + length, "/?");
+    }
+    return raw;
+}
+
 enum err_code uri_parse(const char *raw, struct uri *ret_uri, struct err *err)
 {
+    raw = origin_form(raw);
     size_t length = strlen(raw);
     const char *mark = strchr(raw, '?');
     struct uri *uri = ret_uri;

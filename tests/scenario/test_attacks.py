@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: MIT
 """What strangers send to break the service: nothing of it may stay, stop it or slow it down."""
 
+import contextlib
 import json
+import os
+import select
 import socket
 import time
 
@@ -18,9 +21,13 @@ def ann(site, web):
     return site.client(web)
 
 
+def connect(web):
+    return socket.create_connection(("127.0.0.1", int(web.url.rsplit(":", 1)[1])), 10)
+
+
 def exchange(web, data):
     """All that comes back until the other side closes; b"" when it closes without a word."""
-    with socket.create_connection(("127.0.0.1", int(web.url.rsplit(":", 1)[1])), 10) as link:
+    with connect(web) as link:
         got = b""
         try:
             link.sendall(data)
@@ -53,3 +60,49 @@ def test_thousands_of_empty_parameters_are_refused_at_once(web):
     assert got.startswith(b"HTTP/1.1 400 "), got
     problem = json.loads(got.partition(b"\r\n\r\n")[2])
     assert problem["code"] == "SLUICE-1001" and problem["requestId"], problem
+
+
+def test_an_absolute_target_is_taken_as_its_path(web):
+    for target, status in ((b"http://any.host/livez", b"200"), (b"http://any.host", b"400")):
+        assert exchange(web, head(target, b"Connection: close"))[9:12] == status
+
+
+def test_a_trace_of_zeros_is_no_trace(ann):
+    for ids, told in (("0" * 32, "b" * 16), False), (("a" * 32, "0" * 16), False), \
+                     (("a" * 32, "b" * 16), True):
+        trace = f"00-{'-'.join(ids)}-01"
+        assert (ann.get("/v1/whoami", traceparent=trace).headers["traceparent"] == trace) == told
+
+
+def test_what_is_no_file_in_an_archive_is_404(site, ann):
+    job = ann.submit("true")
+    folder = site.path("archive", "acme", job, "1", "files")
+    os.makedirs(folder)
+    os.mkfifo(os.path.join(folder, "pipe"))
+    os.symlink("/etc/passwd", os.path.join(folder, "link"))
+    with socket.socket(socket.AF_UNIX) as planted:
+        planted.bind(os.path.join(folder, "socket"))
+    for name, status in (("pipe", 404), ("socket", 404), ("link", 400), ("none", 404)):
+        ann.get(f"/v1/jobs/{job}/files/{name}").problem(status)
+
+
+def test_many_waiting_requests_that_end_at_once_crowd_nobody_out(site):
+    web = site.web("crowd", web_threads=2, web_queue_max=100, web_connections_per_address=1000)
+    ann = site.client(web, keep=True)
+    job = ann.submit("true")
+    waiting = head(f"/v1/jobs/{job}?wait=60".encode(),
+                   f"Authorization: Bearer {ann.token}".encode())
+    with contextlib.ExitStack() as opened:
+        links = []
+        for _ in range(900):
+            links.append(opened.enter_context(connect(web)))
+            links[-1].sendall(waiting)
+            if len(links) % 50 == 0:
+                ann.get("/v1/whoami").expect(200)  # those before it have their turn
+        ann.cancel(job).expect(200)
+        left = set(links)
+        while left:
+            ann.get("/v1/whoami").expect(200)
+            for link in select.select(left, [], [], 0)[0]:
+                assert link.recv(65536).startswith(b"HTTP/1.1 200 ")
+                left.remove(link)
