@@ -161,6 +161,7 @@ static void collect(const struct http *http, const struct exchange *exchanges,
         (void)curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&exchange);
         struct http_transfer *transfer = &transfers[exchange - exchanges];
         transfer->code = ERR_OK;
+        err_clear(&transfer->err); /* it said "interrupted" until now */
         if (message->data.result != CURLE_OK)
             transfer->code = err_set(&transfer->err, ERR_IO, "%s: %s", http->url,
                                      exchange->error[0] ? exchange->error
@@ -191,10 +192,6 @@ void http_send_all(struct http *http, struct http_transfer *transfers, size_t co
     }
     for (size_t i = 0; exchanges && i < count; i++)
         exchange_end(http, &exchanges[i]);
-    for (size_t i = 0; i < count; i++) {
-        if (transfers[i].code == ERR_OK)
-            err_clear(&transfers[i].err);
-    }
     free(exchanges);
 }
 

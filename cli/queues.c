@@ -173,7 +173,7 @@ int cmd_explain(struct cli *cli)
         return CLI_DONE;
     }
     (void)printf("queue: %s\n\n", cli_text(answer, "queue"));
-    cli_print_list(cli, json_object_get(answer, "tried"), columns, ARRAY_LEN(columns), "queue");
+    cli_print_list(cli, json_object_get(answer, "filters"), columns, ARRAY_LEN(columns), "queue");
     return CLI_DONE;
 }
 

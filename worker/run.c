@@ -8,7 +8,7 @@
 #include "worker/stats.h"
 
 static const struct phase phases[] = {
-#define PHASE(state, function, ...) {JOB_##state, phase_##function},
+#define PHASE(state, function) {JOB_##state, phase_##function},
 #include "worker/phase.def"
 #undef PHASE
 };

@@ -98,7 +98,7 @@ void run_remove_dir(struct run *run);
 /* Tells the end of a job to whoever waits for it; best effort. */
 void run_tell_end(struct worker *w, const struct job *job, enum job_state state);
 
-#define PHASE(state, function, ...) enum phase_result phase_##function(struct run *run);
+#define PHASE(state, function) enum phase_result phase_##function(struct run *run);
 #include "worker/phase.def"
 #undef PHASE
 

@@ -10,6 +10,7 @@
 #include "common/store/migrate.h"
 
 #define TOKEN_DAYS 30
+#define DEV_KEYS "keys/" DEV_TENANT
 
 /* The secret in secrets/NAME, made at the first call. */
 static enum err_code keep_secret(const struct stack *stack, const char *name, char *ret_text,
@@ -69,7 +70,7 @@ enum err_code stack_prepare(struct stack *stack, struct err *err)
         [CHILD_WORKER_QUICK] = "sluice-worker-quick",
         [CHILD_WORKER_LONG] = "sluice-worker-long",
     };
-    static const char *const folders[] = {"keys/" DEV_TENANT, "private", "work", "archive"};
+    static const char *const folders[] = {DEV_KEYS, "private", "work", "archive"};
     enum err_code rc = ERR_OK;
     for (size_t i = 0; i < CHILD_COUNT; i++) {
         (void)snprintf(stack->children[i].name, sizeof(stack->children[i].name), "%s", names[i]);
