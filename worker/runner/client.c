@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 #define READ_BYTES ((size_t)64 * 1024)
+#define PING_WAIT_MS 500
 
 /* ---- calls ---- */
 
@@ -73,12 +74,12 @@ static void call_remove(struct runner_client *client, struct call *call, bool *r
     (void)pthread_cond_destroy(&call->done);
 }
 
-enum err_code runner_client_ask(struct runner_client *client, json_t *message, json_t **ret_answer,
-                                struct err *err)
+static enum err_code ask_for(struct runner_client *client, json_t *message, int timeout_ms,
+                             json_t **ret_answer, struct err *err)
 {
     struct call call = {0};
     bool lost = false;
-    int64_t deadline_ms = clock_mono_ms() + client->timeout_ms;
+    int64_t deadline_ms = clock_mono_ms() + timeout_ms;
     if (!message)
         return err_set(err, ERR_NOMEM, "no memory for a message, or text that is not UTF-8");
     call_add(client, &call);
@@ -96,12 +97,17 @@ enum err_code runner_client_ask(struct runner_client *client, json_t *message, j
     else if (rc == ERR_OK && lost)
         rc = err_set(err, ERR_IO, "the connection to the runner is lost");
     else if (rc == ERR_OK)
-        rc =
-            err_set(err, ERR_TIMEOUT, "no answer from the runner within %d ms", client->timeout_ms);
+        rc = err_set(err, ERR_TIMEOUT, "no answer from the runner within %d ms", timeout_ms);
     if (rc == ERR_OK && ret_answer)
         *ret_answer = TAKE(call.answer);
     json_decref(call.answer);
     return rc;
+}
+
+enum err_code runner_client_ask(struct runner_client *client, json_t *message, json_t **ret_answer,
+                                struct err *err)
+{
+    return ask_for(client, message, client->timeout_ms, ret_answer, err);
 }
 
 pid_t runner_client_pid(const struct runner_client *client)
@@ -145,10 +151,12 @@ enum err_code runner_client_ping(struct runner_client *client, int64_t until_ms,
     int64_t boot_ms = protocol_boot_ms();
     int64_t left_ms = until_ms - clock_mono_ms();
     json_int_t until = boot_ms + left_ms;
-    return runner_client_ask(client,
-                             json_pack("{s:s, s:I, s:i}", "op", "ping", "until_ms",
-                                       until > 0 ? until : 0, "grace_ms", grace_ms),
-                             NULL, err);
+    /* A runner that hangs hears the pings when it goes on: the later ones must be there by then. */
+    int timeout_ms = client->timeout_ms < PING_WAIT_MS ? client->timeout_ms : PING_WAIT_MS;
+    return ask_for(client,
+                   json_pack("{s:s, s:I, s:i}", "op", "ping", "until_ms", until > 0 ? until : 0,
+                             "grace_ms", grace_ms),
+                   timeout_ms, NULL, err);
 }
 
 enum err_code runner_client_start(struct runner_client *client, const struct runner_start *start,

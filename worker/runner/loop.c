@@ -87,9 +87,12 @@ static enum err_code open_watches(struct runner *runner, struct err *err)
 }
 
 /* The grant nears its end: TERM a grace before it, KILL at it. A job that got its TERM is not
- * spared by a later ping: nobody knows what it has given up already. */
+ * spared by a later ping: nobody knows what it has given up already. So what the worker has said
+ * is heard first: we may have been the ones who hung (a slow disk, SIGSTOP). */
 static int64_t advance_lease(struct runner *runner, int64_t now)
 {
+    if (now >= runner->grant_until - runner->grant_grace)
+        server_hear(runner);
     int64_t warn_at = runner->grant_until - runner->grant_grace;
     if (now < warn_at)
         return warn_at;

@@ -144,6 +144,7 @@ json_t *request_start_answer(const struct run *run, bool existing);
 /* server.c */
 MUST_USE enum err_code server_open(struct runner *runner, struct err *err);
 void server_close(struct runner *runner);
+void server_hear(struct runner *runner); /* what the worker has sent already, without waiting */
 void server_started(struct runner *runner, struct run *run); /* answers the start request */
 void server_exited(struct runner *runner, struct run *run);  /* answers it, or sends the event */
 

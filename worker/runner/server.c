@@ -178,6 +178,12 @@ static void link_ready(struct runner *runner, struct watch *watch)
     take_messages(runner, link);
 }
 
+void server_hear(struct runner *runner)
+{
+    if (runner->peer.watch.fd >= 0)
+        link_ready(runner, &runner->peer.watch);
+}
+
 static void listener_ready(struct runner *runner, struct watch *watch)
 {
     struct ucred peer = {0};
