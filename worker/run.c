@@ -261,6 +261,8 @@ static bool poisoned(struct run *run)
 bool run_drive(struct run *run)
 {
     enum phase_result result = PHASE_DONE;
+    if (run->job->cancel_requested) /* of its former owner: nothing is to be started any more */
+        (void)slots_post(run->w->slots, &run->job->id, MAIL_CANCEL);
     for (;;) {
         result = poisoned(run) ? PHASE_ENDED : walk(run);
         if (result == PHASE_LOST) {
