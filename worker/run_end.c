@@ -196,6 +196,8 @@ void run_leave(struct run *run)
 enum phase_result run_lose(struct run *run)
 {
     char detail[JOB_REASON_SIZE];
+    if (atomic_load(&run->w->fenced)) /* the next incarnation finds the record and charges it */
+        return PHASE_FENCED;
     (void)snprintf(detail, sizeof(detail), "run %llu: %.300s", (unsigned long long)run->run,
                    run->end.reason);
     log_event(LOG_WARN, "worker.job.lost", LOG_S("job", run->id_text), LOG_S("why", detail),
