@@ -151,7 +151,9 @@ static void observe_wait(const struct job *job)
 /* Claims the job, or takes it over, and drives it. ERR_CONFLICT: look again. */
 static enum err_code take(struct receipt *receipt, bool from_owner, struct err *err)
 {
-    bool loss = from_owner && job_state_has_run(receipt->job->status);
+    /* Ours without a slot: a claim whose commit stayed unknown. It never came to a run. */
+    bool mine = from_owner && uuid_eq(&receipt->job->owner_worker, &receipt->w->id);
+    bool loss = from_owner && !mine && job_state_has_run(receipt->job->status);
     char owner[UUID_TEXT_SIZE] = "";
     char detail[JOB_REASON_SIZE] = "";
     if (!slot_hold_job(receipt->slot, &receipt->message.job))
