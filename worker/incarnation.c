@@ -14,7 +14,7 @@
 #define BROKER_WAIT_MS 1000 /* at most: running jobs wait to be claimed */
 #define LEAVE_WAIT_MS 20000
 #define AWAY_PAUSE_MS 200
-#define ECHO "echo" /* the command that a worker sends to itself */
+#define DRAIN_LOOK_MS 100
 
 /* ---- callbacks ----------------------------------------------------------------------------- */
 
@@ -53,7 +53,8 @@ static void on_message(void *arg, struct sv routing_key, struct sv body)
     struct worker *w = arg;
     struct commands *commands = w->commands;
     (void)routing_key;
-    if (commands && !sv_is(body, ECHO))
+    (void)body;
+    if (commands)
         commands_wake(commands);
 }
 
@@ -70,17 +71,6 @@ static void on_exit_record(void *arg, const struct runner_record *record)
     struct slots *slots = w->slots;
     if (slots)
         (void)slots_post_exit(slots, record);
-}
-
-/* What comes back on the connection that holds our queue is a frame from the broker: heartbeats
- * alone are a second apart at best. */
-static void call_broker(void *arg)
-{
-    struct worker *w = arg;
-    struct err err = {0};
-    struct bus_message echo = {
-        .exchange = BUS_COMMAND, .routing_key = w->id_text, .body = SV(ECHO), .transient = true};
-    best_effort(bus_publish(w->publisher, &echo, NULL, NULL, &err));
 }
 
 static void on_silence(void *arg)
@@ -119,7 +109,6 @@ static enum err_code find_runner(struct worker *w, struct err *err)
         .arg = w,
         .on_exit = on_exit_record,
         .on_silence = on_silence,
-        .call_broker = call_broker,
     };
     return runner_link_open(&setup, &w->runner, err);
 }
@@ -318,7 +307,13 @@ void incarnation_drain(struct worker *w)
     log_event(LOG_INFO, "worker.draining", LOG_U("busy", slots_busy(w->slots)),
               LOG_U("drain_ms", w->cfg->worker_drain_ms));
     slots_stop(w->slots);
-    if (!slots_wait_idle(w->slots, clock_mono_ms() + w->cfg->worker_drain_ms)) {
+    int64_t until_ms = clock_mono_ms() + w->cfg->worker_drain_ms;
+    bool idle = false;
+    while (!idle && !atomic_load(&w->fenced) && clock_mono_ms() < until_ms)
+        idle = slots_wait_idle(w->slots, clock_mono_ms() + DRAIN_LOOK_MS);
+    if (atomic_load(&w->fenced)) {
+        incarnation_drop(w);
+    } else if (!idle) {
         slots_post_all(w->slots, MAIL_LEAVE);
         (void)slots_wait_idle(w->slots, clock_mono_ms() + LEAVE_WAIT_MS);
     }

@@ -51,21 +51,22 @@ static enum err_code connect_runner(struct runner_link *link, struct err *err)
     return ERR_OK;
 }
 
-/* Runs that ended while nobody listened. */
-static void tell_exits(struct runner_link *link)
+/* Runs that ended while nobody listened. false: to be tried again, or their slots wait for ever. */
+static bool tell_exits(struct runner_link *link)
 {
     struct runner_job *jobs = NULL;
     size_t count = 0;
     struct err err = {0};
     if (runner_link_list(link, &jobs, &count, &err)) {
         log_err("worker.runner.list", &err);
-        return;
+        return false;
     }
     for (size_t i = 0; i < count; i++) {
         if (jobs[i].exited)
             link->setup.on_exit(link->setup.arg, &jobs[i].record);
     }
     free(jobs);
+    return true;
 }
 
 /* On the pinging thread. */
@@ -79,11 +80,10 @@ static void reopen(struct runner_link *link)
     link->lost = false;
     pthread_mutex_unlock(&link->lock);
     struct err err = {0};
-    if (connect_runner(link, &err) == ERR_OK) {
-        tell_exits(link);
+    if (connect_runner(link, &err) != ERR_OK)
+        log_err("worker.runner.failed", &err);
+    else if (tell_exits(link))
         return;
-    }
-    log_err("worker.runner.failed", &err);
     pthread_mutex_lock(&link->lock);
     link->lost = true;
     pthread_mutex_unlock(&link->lock);
@@ -92,7 +92,6 @@ static void reopen(struct runner_link *link)
 static enum err_code ping_once(struct runner_link *link, struct err *err)
 {
     const struct runner_link_setup *setup = &link->setup;
-    setup->call_broker(setup->arg);
     int64_t latest_ms = witness_latest_ms(setup->witness, bus_consumer_generation(link->consumer),
                                           bus_consumer_last_frame_ms(link->consumer));
     int64_t until_ms = latest_ms + (int64_t)setup->lease_ms * 3 / 4;
@@ -156,8 +155,9 @@ enum err_code runner_link_ping(struct runner_link *link, struct bus_consumer *co
 {
     link->consumer = consumer;
     enum err_code rc = ping_once(link, err);
-    if (rc)
+    if (rc && rc != ERR_TIMEOUT) /* a slow runner hears it later */
         return rc;
+    err_clear(err);
     int failed = pthread_create(&link->thread, NULL, link_main, link);
     link->threaded = !failed;
     if (failed)

@@ -19,9 +19,6 @@ struct runner_link_setup {
     unsigned lease_ms;
     unsigned grace_ms;
     void *arg;
-    /* Makes the broker say something, so that it is heard as often as the runner is pinged; before
-     * every ping. Must not block. */
-    void (*call_broker)(void *arg);
     /* A run ended; also told again after the connection was lost and is back. */
     void (*on_exit)(void *arg, const struct runner_record *record);
     /* The grant is over: both witnesses were silent for too long. On the pinging
