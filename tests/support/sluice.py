@@ -311,6 +311,10 @@ def pids_below(folder):
     return found
 
 
+def parent(pid):
+    return int(_read(pid, "stat").rpartition(b")")[2].split()[1])
+
+
 def start_time(pid):
     """With the pid it names a process uniquely."""
     fields = _read(pid, "stat").rpartition(b")")[2].split()

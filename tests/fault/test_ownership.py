@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: MIT
+"""Corners of the ownership protocol that an ordinary death of a worker does not reach."""
+
+import os
+import signal
+import time
+
+import pytest
+
+import sluice
+from jobs import Traces
+from waiting import wait_until
+
+
+@pytest.fixture(scope="module")
+def ann(site):
+    return site.client(site.web())
+
+
+@pytest.fixture
+def queue(site, ann, request):
+    """A queue of this test alone."""
+    name = f"q{site.count('job_queues')}"
+    root = site.client(site.processes[0], "root", "admin")
+    root.put_queue(name, site.count("job_queues") + 1, f"'{name}' IN tags").expect(201)
+    yield name
+    for process in site.processes[1:]:
+        print(f"---- {process.name}\n{process.log_tail()}")
+        if process.alive():
+            process.kill9()
+    del site.processes[1:]
+
+
+def wait_empty(site, queue):
+    """No message of this queue is left."""
+    wait_until("its messages to go",
+               lambda: not any(queue in name for name in site.messages()), 15)
+
+
+def start_one(site, ann, queue, traces, **settings):
+    worker = site.worker(queue, f"{queue}-a", slots=1, **settings)
+    job = ann.submit(*traces.command("job"), tags=[queue])
+    shell = traces.wait_runs("job")
+    ann.wait_status(job, "RUNNING")
+    return worker, job, shell
+
+
+@pytest.mark.parametrize("who", ["same", "other"])
+def test_a_job_cancelled_while_its_worker_is_dead_is_not_started_again(site, ann, queue, who):
+    traces = Traces(site.path(queue))
+    worker, job, shell = start_one(site, ann, queue, traces)
+    worker.kill9()
+    ann.cancel(job)
+    if who == "same":
+        worker.start()
+    else:
+        site.worker(queue, f"{queue}-b", slots=1)
+    ann.wait_status(job, "CANCELLED", timeout_s=30)
+    assert traces.runs("job") == shell and not sluice.job_pids(job)
+    wait_empty(site, queue)
+
+
+def test_a_runner_that_hung_and_has_pings_waiting_ends_nothing(site, ann, queue):
+    traces = Traces(site.path(queue))
+    worker, job, shell = start_one(site, ann, queue, traces)
+    runner = sluice.parent(shell[0])
+    os.kill(runner, signal.SIGSTOP)
+    time.sleep(2 * sluice.LEASE_MS / 1000)
+    os.kill(runner, signal.SIGCONT)
+    time.sleep(sluice.LEASE_MS / 1000)
+    assert sluice.running(shell[0])
+    traces.open()
+    ann.wait_status(job, "FINISHED")
+    assert traces.runs("job") == shell
+    assert site.job_row(job, "losses", "attempts") == ["0", "1"]
+    assert worker.alive()
+
+
+def test_a_killed_runner_costs_one_run_and_no_overlap(site, ann, queue):
+    traces = Traces(site.path(queue))
+    _, job, shell = start_one(site, ann, queue, traces)
+    os.kill(sluice.parent(shell[0]), signal.SIGKILL)
+    runs = traces.wait_runs("job", 2)
+    assert not sluice.running(shell[0]) and len(runs) == 2
+    traces.open()
+    ann.wait_status(job, "FINISHED")
+    assert not traces.overlapped()
+    assert site.job_row(job, "losses", "attempts") == ["1", "1"]
+    wait_empty(site, queue)
+
+
+def test_a_claim_whose_commit_stays_unknown_charges_no_loss(site, ann, queue):
+    traces = Traces(site.path(queue))
+    traces.open()
+    faults = ";".join(["store.commit.answer_lost=fail@1"] * 15)
+    site.worker(queue, f"{queue}-a", slots=1, fault=faults)
+    job = ann.submit(*traces.command("job"), tags=[queue])
+    ann.wait_status(job, "FINISHED", timeout_s=60)
+    assert len(traces.runs("job")) == 1
+    assert site.job_row(job, "losses", "attempts") == ["0", "1"]
+    wait_empty(site, queue)
+
+
+def test_a_worker_that_is_declared_dead_while_it_drains_drops_its_jobs(site, ann, queue):
+    traces = Traces(site.path(queue))
+    worker, job, shell = start_one(site, ann, queue, traces, worker_drain_ms=60000)
+    worker.signal(signal.SIGTERM)
+    worker.wait_log("drain")
+    site.sql(f"UPDATE workers SET state = 'dead' WHERE queue = '{queue}'")
+    assert worker.wait(10) == 0
+    assert not sluice.running(shell[0])
+    site.worker(queue, f"{queue}-b", slots=1)
+    traces.open()
+    ann.wait_status(job, "FINISHED", timeout_s=20)
+    assert not traces.overlapped() and len(traces.runs("job")) == 2
+    wait_empty(site, queue)
+
+
+def test_a_worker_that_hangs_for_longer_than_its_lease_runs_on(site, ann, queue):
+    """SIGSTOP with no other worker there: the run is lost, the job is not."""
+    traces = Traces(site.path(queue))
+    worker, job, shell = start_one(site, ann, queue, traces)
+    worker.signal(signal.SIGSTOP)
+    wait_until("its runner to end the job", lambda: not sluice.running(shell[0]), 5)
+    time.sleep(3)
+    worker.signal(signal.SIGCONT)
+    traces.wait_runs("job", 2, timeout_s=20)
+    traces.open()
+    ann.wait_status(job, "FINISHED")
+    assert not traces.overlapped()
+    assert site.job_row(job, "losses", "attempts") == ["1", "1"]
+    wait_empty(site, queue)
