@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+/* dead_store for people: reading, and what they do. */
+#include "common/store/dead_store.h"
+
+#include "common/store/job_row.h"
+#include "common/store/rows.h"
+
+#include <assert.h>
+
+#define WORD_SIZE 33
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+struct dead_row {
+    struct dead_message message;
+    char source[WORD_SIZE];
+    char state[WORD_SIZE];
+    char outcome[WORD_SIZE];
+};
+
+#define DEAD_ROW_COLS(row)                                                                         \
+    COL_UUID(&(row)->message.id), COL_TEXT((row)->source), COL_TEXT((row)->message.tenant),        \
+        COL_TEXT((row)->state), COL_TEXT((row)->message.reason),                                   \
+        COL_TEXT((row)->message.exchange_name), COL_TEXT((row)->message.queue_name),               \
+        COL_TEXT((row)->message.routing_key), COL_TEXT((row)->message.message_id),                 \
+        COL_TEXT((row)->message.content_type), COL_TEXT((row)->message.traceparent),               \
+        COL_U64(&(row)->message.death_count), COL_U32(&(row)->message.delivery_count),             \
+        COL_I64(&(row)->message.died_us),                                                          \
+        COL_UUID_OR(&(row)->message.job, &(row)->message.has_job), COL_U32(&(row)->message.epoch), \
+        COL_U64(&(row)->message.size_bytes), COL_U64(&(row)->message.kept_bytes),                  \
+        COL_TEXT((row)->outcome), COL_TEXT((row)->message.detail), COL_U32(&(row)->message.seen),  \
+        COL_U32(&(row)->message.replays), COL_TEXT((row)->message.acted_by),                       \
+        COL_I64(&(row)->message.acted_us), COL_I64(&(row)->message.created_us),                    \
+        COL_I64(&(row)->message.seen_us)
+
+static enum err_code read_words(struct dead_row *row, struct err *err)
+{
+    struct dead_message *message = &row->message;
+    bool known = dead_state_parse(sv_of(row->state), &message->state);
+    message->source =
+        strcmp(row->source, dead_source_text(DEAD_LETTER)) == 0 ? DEAD_LETTER : DEAD_ALTERNATE;
+    int outcome = DEAD_NO_OUTCOME;
+    while (outcome < DEAD_OUTCOME_COUNT &&
+           strcmp(row->outcome, dead_outcome_text((enum dead_outcome)outcome)) != 0)
+        outcome++;
+    if (!known || outcome == DEAD_OUTCOME_COUNT)
+        return err_set(err, ERR_DB,
+                       "a dead message is '%s', '%s', which this program does not know", row->state,
+                       row->outcome);
+    message->outcome = (enum dead_outcome)outcome;
+    return ERR_OK;
+}
+
+static enum err_code no_such_message(const struct uuid *id, struct err *err)
+{
+    char text[UUID_TEXT_SIZE];
+    return err_set(err, ERR_NOT_FOUND, "there is no dead message %s", uuid_text(id, text));
+}
+
+struct one {
+    const char *tenant;
+    const struct uuid *id;
+    struct dead_row row;
+    bool found;
+};
+
+static enum err_code read_one(struct txn *txn, void *ctx_, struct err *err)
+{
+    struct one *ctx = ctx_;
+    return db_one(txn->db, DB_DEAD_GET, DB_ARGS(db_uuid(ctx->id), db_text(ctx->tenant)),
+                  DB_COLS(DEAD_ROW_COLS(&ctx->row), COL_HEAP(&ctx->row.message.body)), &ctx->found,
+                  err);
+}
+
+enum err_code dead_store_get(struct store *store, const char *tenant, const struct uuid *id,
+                             struct dead_message *ret_message, struct err *err)
+{
+    struct one ctx = {.tenant = tenant, .id = id};
+    enum err_code rc = store_once(store, read_one, &ctx, err);
+    if (rc == ERR_OK)
+        rc = ctx.found ? read_words(&ctx.row, err) : no_such_message(id, err);
+    if (rc)
+        dead_message_done(&ctx.row.message);
+    else
+        *ret_message = ctx.row.message;
+    return rc;
+}
+
+struct listing {
+    const struct dead_query *query;
+    struct rows rows;
+};
+
+static enum err_code read_list(struct txn *txn, void *ctx_, struct err *err)
+{
+    struct listing *ctx = ctx_;
+    const struct dead_query *query = ctx->query;
+    struct uuid first;
+    struct dead_row row = {0};
+    bool more = true;
+    memset(first.bytes, 0xFF, sizeof(first.bytes));
+    const struct uuid *after = query->after ? query->after : &first;
+    struct db_args all =
+        DB_ARGS(db_text(query->tenant), db_uuid(after), db_u64((uint64_t)query->limit + 1));
+    struct db_args some = DB_ARGS(db_text(dead_state_text(query->state)), db_text(query->tenant),
+                                  db_uuid(after), db_u64((uint64_t)query->limit + 1));
+    rows_clear(&ctx->rows);
+    enum err_code rc = db_select(txn->db, query->has_state ? DB_DEAD_LIST_STATE : DB_DEAD_LIST,
+                                 query->has_state ? some : all, DB_COLS(DEAD_ROW_COLS(&row)), err);
+    while (rc == ERR_OK && more) {
+        rc = db_next(txn->db, &more, err);
+        if (rc || !more)
+            break;
+        rc = read_words(&row, err);
+        if (rc == ERR_OK)
+            rc = rows_add(&ctx->rows, &row.message, err);
+    }
+    db_end(txn->db);
+    return rc;
+}
+
+enum err_code dead_store_list(struct store *store, const struct dead_query *query,
+                              struct dead_list *ret_list, struct err *err)
+{
+    struct listing ctx = {.query = query, .rows = ROWS_OF(struct dead_message)};
+    assert(query->limit >= 1 && query->limit <= DEAD_PAGE_MAX);
+    enum err_code rc = store_once(store, read_list, &ctx, err);
+    if (rc == ERR_OK) {
+        ret_list->more = ctx.rows.count > query->limit;
+        ret_list->count = ret_list->more ? query->limit : ctx.rows.count;
+        ret_list->items = rows_take(&ctx.rows);
+    }
+    rows_done(&ctx.rows);
+    return rc;
+}
+
+/* ---- what people do -------------------------------------------------------------------------- */
+
+struct act {
+    const char *tenant;
+    const struct uuid *id;
+    const char *actor;
+    enum dead_state to;
+    uint32_t replays; /* that an earlier try wrote, or this one */
+};
+
+static enum err_code refused(const struct act *ctx, enum dead_state state, struct err *err)
+{
+    char text[UUID_TEXT_SIZE];
+    (void)uuid_text(ctx->id, text);
+    if (state == DEAD_DISCARDED)
+        return err_set(err, ERR_STATE, "dead message %s was discarded", text);
+    return err_set(err, ERR_STATE, "dead message %s is being replayed now; look again in a minute",
+                   text);
+}
+
+static enum err_code act(struct txn *txn, void *ctx_, struct err *err)
+{
+    struct act *ctx = ctx_;
+    char state_text[WORD_SIZE];
+    char actor[USER_SIZE];
+    enum dead_state state = DEAD_OPEN;
+    uint32_t replays = 0;
+    bool is_old = false;
+    bool found = false;
+    enum err_code rc =
+        db_one(txn->db, DB_DEAD_LOCK, DB_ARGS(db_uuid(ctx->id), db_text(ctx->tenant)),
+               DB_COLS(COL_TEXT(state_text), COL_U32(&replays), COL_TEXT(actor), COL_BOOL(&is_old)),
+               &found, err);
+    if (rc)
+        return rc;
+    if (!found)
+        return no_such_message(ctx->id, err);
+    if (!dead_state_parse(sv_of(state_text), &state))
+        return err_set(err, ERR_DB, "a dead message is '%s'", state_text);
+    if (state == ctx->to &&
+        (ctx->to == DEAD_DISCARDED ||
+         (txn->commit_unknown && replays == ctx->replays && strcmp(actor, ctx->actor) == 0)))
+        return ERR_OK; /* done before, or by our own earlier try */
+    if (state == DEAD_DISCARDED || (state == DEAD_REPLAYING && !is_old))
+        return refused(ctx, state, err);
+    ctx->replays = replays + (ctx->to == DEAD_REPLAYING);
+    return db_exec(txn->db, DB_DEAD_ACT,
+                   DB_ARGS(db_text(dead_state_text(ctx->to)), db_u64(ctx->replays),
+                           db_text(ctx->actor), db_uuid(ctx->id)),
+                   NULL, err);
+}
+
+enum err_code dead_store_replay_begin(struct store *store, const char *tenant,
+                                      const struct uuid *id, const char *actor,
+                                      uint32_t *ret_replay, struct err *err)
+{
+    struct act ctx = {.tenant = tenant, .id = id, .actor = actor, .to = DEAD_REPLAYING};
+    enum err_code rc = store_txn(store, act, &ctx, err);
+    if (rc == ERR_OK)
+        *ret_replay = ctx.replays;
+    return rc;
+}
+
+enum err_code dead_store_discard(struct store *store, const char *tenant, const struct uuid *id,
+                                 const char *actor, struct err *err)
+{
+    struct act ctx = {.tenant = tenant, .id = id, .actor = actor, .to = DEAD_DISCARDED};
+    return store_txn(store, act, &ctx, err);
+}
+
+struct replay_end {
+    const struct uuid *id;
+    uint32_t replay;
+    bool sent;
+};
+
+static enum err_code end_replay(struct txn *txn, void *ctx_, struct err *err)
+{
+    const struct replay_end *ctx = ctx_;
+    return db_exec(txn->db, DB_DEAD_REPLAY_END,
+                   DB_ARGS(db_u64(ctx->sent), db_uuid(ctx->id), db_u64(ctx->replay)), NULL, err);
+}
+
+enum err_code dead_store_replay_end(struct store *store, const struct uuid *id, uint32_t replay,
+                                    bool sent, struct err *err)
+{
+    struct replay_end ctx = {id, replay, sent};
+    return store_once(store, end_replay, &ctx, err);
+}
