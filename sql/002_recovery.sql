@@ -3,7 +3,8 @@
 
 -- One row per (tenant, condition, tester, params, policy), cause_hash is SHA-256 over the last four.
 -- first_at: since when the cause has not been found clear. ramp: jobs in the next batch of a
--- release that is under way, 0 if none is. asked: what an operator wants done.
+-- release that is under way, 0 if none is. asked: what an operator wants done
+-- with the jobs that were blocked when he said so.
 CREATE TABLE job_recovery (
     id            BINARY(16)    NOT NULL PRIMARY KEY,
     tenant        VARCHAR(63)   NOT NULL,
@@ -23,6 +24,7 @@ CREATE TABLE job_recovery (
     released      BIGINT UNSIGNED NOT NULL DEFAULT 0,
     asked         VARCHAR(16)   NULL CHECK (asked IN ('release', 'fail')),
     asked_by      VARCHAR(128)  NULL,
+    asked_at      DATETIME(6)   NULL,
     UNIQUE KEY by_cause (tenant, cause_hash),
     KEY by_due (next_at)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;

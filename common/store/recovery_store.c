@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: MIT */
+#include "common/store/recovery_store.h"
+
+#include "common/store/job_row.h"
+#include "common/store/rows.h"
+
+#include <inttypes.h>
+
+/* ---- reading -------------------------------------------------------------------------------- */
+
+struct row {
+    struct recovery recovery;
+    char condition[CONDITION_TEXT_SIZE];
+};
+
+#define ROW_COLS(row)                                                                              \
+    DB_COLS(COL_UUID(&(row)->recovery.id), COL_TEXT((row)->recovery.tenant),                       \
+            COL_TEXT((row)->condition), COL_TEXT((row)->recovery.tester),                          \
+            COL_TEXT((row)->recovery.params), COL_TEXT((row)->recovery.policy),                    \
+            COL_U32(&(row)->recovery.tests), COL_U32(&(row)->recovery.tries),                      \
+            COL_I64(&(row)->recovery.first_us), COL_I64(&(row)->recovery.next_us),                 \
+            COL_I64(&(row)->recovery.last_us), COL_I64(&(row)->recovery.next_in_us),               \
+            COL_TEXT((row)->recovery.last_result), COL_TEXT((row)->recovery.last_detail),          \
+            COL_U32(&(row)->recovery.ramp), COL_U64(&(row)->recovery.released),                    \
+            COL_TEXT((row)->recovery.asked), COL_TEXT((row)->recovery.asked_by),                   \
+            COL_U64(&(row)->recovery.blocked))
+
+struct list {
+    const char *tenant;
+    const struct uuid *id; /* one */
+    struct rows rows;
+};
+
+static enum err_code read_rows(struct txn *txn, struct list *list, enum db_stmt_id stmt,
+                               struct db_args args, struct err *err)
+{
+    struct row row = {0};
+    bool more = true;
+    rows_clear(&list->rows);
+    enum err_code rc = db_select(txn->db, stmt, args, ROW_COLS(&row), err);
+    while (rc == ERR_OK && more) {
+        rc = db_next(txn->db, &more, err);
+        if (rc == ERR_OK && more)
+            rc = condition_of(row.condition, &row.recovery.condition, err);
+        if (rc == ERR_OK && more)
+            rc = rows_add(&list->rows, &row.recovery, err);
+    }
+    db_end(txn->db);
+    return rc;
+}
+
+static enum err_code read_list(struct txn *txn, void *ctx, struct err *err)
+{
+    struct list *list = ctx;
+    return read_rows(txn, list, DB_RECOVERY_LIST, DB_ARGS(db_text(list->tenant)), err);
+}
+
+enum err_code recovery_store_list(struct store *store, const char *tenant,
+                                  struct recovery_list *ret_list, struct err *err)
+{
+    struct list list = {.tenant = tenant, .rows = ROWS_OF(struct recovery)};
+    enum err_code rc = store_once(store, read_list, &list, err);
+    if (rc == ERR_OK) {
+        ret_list->count = list.rows.count;
+        ret_list->items = rows_take(&list.rows);
+    }
+    rows_done(&list.rows);
+    return rc;
+}
+
+static enum err_code no_such_cause(const struct uuid *id, struct err *err)
+{
+    char text[UUID_TEXT_SIZE];
+    return err_set(err, ERR_NOT_FOUND, "there is no group %s of blocked jobs", uuid_text(id, text));
+}
+
+static enum err_code read_one(struct txn *txn, void *ctx, struct err *err)
+{
+    struct list *list = ctx;
+    return read_rows(txn, list, DB_RECOVERY_GET, DB_ARGS(db_uuid(list->id), db_text(list->tenant)),
+                     err);
+}
+
+enum err_code recovery_store_get(struct store *store, const char *tenant, const struct uuid *id,
+                                 struct recovery *ret, struct err *err)
+{
+    struct list list = {.tenant = tenant, .id = id, .rows = ROWS_OF(struct recovery)};
+    enum err_code rc = store_once(store, read_one, &list, err);
+    if (rc == ERR_OK && list.rows.count == 0)
+        rc = no_such_cause(id, err);
+    if (rc == ERR_OK)
+        *ret = *(struct recovery *)list.rows.items;
+    rows_done(&list.rows);
+    return rc;
+}
+
+struct jobs {
+    const struct recovery *recovery;
+    const struct recovery_job_page *page;
+    struct rows rows;
+};
+
+static enum err_code read_jobs(struct txn *txn, void *ctx, struct err *err)
+{
+    struct jobs *jobs = ctx;
+    struct recovery_job job;
+    char status[STATE_TEXT_SIZE];
+    bool more = true;
+    rows_clear(&jobs->rows);
+    enum err_code rc =
+        db_select(txn->db, DB_RECOVERY_JOBS,
+                  DB_ARGS(db_uuid(&jobs->recovery->id), db_text(jobs->recovery->tenant),
+                          db_uuid(&jobs->page->after), db_u64(jobs->page->limit)),
+                  DB_COLS(COL_UUID(&job.id), COL_TEXT(status), COL_I64(&job.blocked_us),
+                          COL_TEXT(job.name), COL_TEXT(job.owner)),
+                  err);
+    while (rc == ERR_OK && more) {
+        rc = db_next(txn->db, &more, err);
+        if (rc == ERR_OK && more)
+            rc = state_of(status, &job.resume, err);
+        if (rc == ERR_OK && more)
+            rc = rows_add(&jobs->rows, &job, err);
+    }
+    db_end(txn->db);
+    return rc;
+}
+
+enum err_code recovery_store_jobs(struct store *store, const struct recovery *recovery,
+                                  const struct recovery_job_page *page,
+                                  struct recovery_job_list *ret_list, struct err *err)
+{
+    struct jobs jobs = {recovery, page, ROWS_OF(struct recovery_job)};
+    enum err_code rc = store_once(store, read_jobs, &jobs, err);
+    if (rc == ERR_OK) {
+        ret_list->count = jobs.rows.count;
+        ret_list->items = rows_take(&jobs.rows);
+    }
+    rows_done(&jobs.rows);
+    return rc;
+}
+
+static enum err_code read_counts(struct txn *txn, void *ctx, struct err *err)
+{
+    uint64_t *counts = ctx;
+    char text[CONDITION_TEXT_SIZE];
+    uint64_t jobs = 0;
+    bool more = true;
+    enum job_condition condition = JOB_COND_NONE;
+    memset(counts, 0, sizeof(*counts) * JOB_CONDITION_COUNT);
+    enum err_code rc = db_select(txn->db, DB_RECOVERY_COUNTS, DB_NO_ARGS,
+                                 DB_COLS(COL_TEXT(text), COL_U64(&jobs)), err);
+    while (rc == ERR_OK && more) {
+        rc = db_next(txn->db, &more, err);
+        if (rc == ERR_OK && more)
+            rc = condition_of(text, &condition, err);
+        if (rc == ERR_OK && more)
+            counts[condition] = jobs;
+    }
+    db_end(txn->db);
+    return rc;
+}
+
+enum err_code recovery_store_counts(struct store *store, uint64_t ret_counts[JOB_CONDITION_COUNT],
+                                    struct err *err)
+{
+    return store_once(store, read_counts, ret_counts, err);
+}
+
+/* ---- an operator's wish --------------------------------------------------------------------- */
+
+struct wish {
+    const char *tenant;
+    const struct uuid *id;
+    const char *what;
+    const char *actor;
+};
+
+static enum err_code ask(struct txn *txn, void *ctx, struct err *err)
+{
+    const struct wish *wish = ctx;
+    uint64_t rows = 0;
+    enum err_code rc =
+        db_exec(txn->db, DB_RECOVERY_ASK,
+                DB_ARGS(db_text(wish->what), db_text(wish->actor), db_text(wish->what),
+                        db_uuid(wish->id), db_text(wish->tenant)),
+                &rows, err);
+    return rc || rows > 0 ? rc : no_such_cause(wish->id, err);
+}
+
+enum err_code recovery_store_ask(struct store *store, const char *tenant, const struct uuid *id,
+                                 const char *what, const char *actor, struct err *err)
+{
+    struct wish wish = {tenant, id, what, actor};
+    return store_once(store, ask, &wish, err);
+}
+
+/* ---- leading -------------------------------------------------------------------------------- */
+
+static enum err_code take_lead(struct txn *txn, void *ctx, struct err *err)
+{
+    struct recovery_lead *lead = ctx;
+    struct uuid holder;
+    int64_t age_us = 0;
+    bool found = false;
+    enum err_code rc = db_exec(txn->db, DB_LEADER_TAKE,
+                               DB_ARGS(db_text(lead->tenant), db_uuid(&lead->holder)), NULL, err);
+    if (rc)
+        return rc;
+    return db_one(txn->db, DB_LEADER_GET, DB_ARGS(db_text(lead->tenant)),
+                  DB_COLS(COL_U64(&lead->fencing), COL_UUID(&holder), COL_I64(&age_us)), &found,
+                  err);
+}
+
+enum err_code recovery_lead_take(struct store *store, struct recovery_lead *lead, struct err *err)
+{
+    struct recovery_lead fresh = *lead;
+    enum err_code rc = store_txn(store, take_lead, &fresh, err);
+    if (rc == ERR_OK)
+        *lead = fresh;
+    return rc;
+}
+
+static enum err_code fenced(struct txn *txn, const struct recovery_lead *lead, struct err *err)
+{
+    store_count_fenced(txn->store);
+    return err_set(err, ERR_FENCED,
+                   "recovery of %s: another process leads now; fencing number %" PRIu64 " is old",
+                   lead->tenant, lead->fencing);
+}
+
+static enum err_code renew_lead(struct txn *txn, void *ctx, struct err *err)
+{
+    const struct recovery_lead *lead = ctx;
+    uint64_t rows = 0;
+    enum err_code rc = db_exec(
+        txn->db, DB_LEADER_RENEW,
+        DB_ARGS(db_text(lead->tenant), db_u64(lead->fencing), db_uuid(&lead->holder)), &rows, err);
+    return rc || rows > 0 ? rc : fenced(txn, lead, err);
+}
+
+enum err_code recovery_lead_renew(struct store *store, const struct recovery_lead *lead,
+                                  struct err *err)
+{
+    struct recovery_lead copy = *lead;
+    return store_once(store, renew_lead, &copy, err);
+}
+
+enum err_code recovery_lead_check(struct txn *txn, const struct recovery_lead *lead,
+                                  struct err *err)
+{
+    uint64_t fencing = 0;
+    bool found = false;
+    enum err_code rc =
+        db_one(txn->db, DB_LEADER_CHECK,
+               DB_ARGS(db_text(lead->tenant), db_u64(lead->fencing), db_uuid(&lead->holder)),
+               DB_COLS(COL_U64(&fencing)), &found, err);
+    return rc || found ? rc : fenced(txn, lead, err);
+}
+
+/* ---- a test in vain ------------------------------------------------------------------------- */
+
+struct tested {
+    const struct recovery_lead *lead;
+    const struct uuid *id;
+    const struct recovery_verdict *verdict;
+    bool gone;
+};
+
+static enum err_code keep_verdict(struct txn *txn, void *ctx, struct err *err)
+{
+    struct tested *tested = ctx;
+    const struct recovery_verdict *verdict = tested->verdict;
+    char detail[JOB_REASON_SIZE];
+    uint64_t rows = 0;
+    uint64_t dropped = 0;
+    enum err_code rc = recovery_lead_check(txn, tested->lead, err);
+    if (rc == ERR_OK)
+        rc = db_exec(txn->db, DB_RECOVERY_TESTED,
+                     DB_ARGS(db_u64(verdict->tests), db_u64(verdict->tries),
+                             db_text(verdict->result),
+                             db_text(text_fit(verdict->detail, detail, sizeof(detail))),
+                             db_i64(verdict->next_ms * 1000), db_uuid(tested->id)),
+                     &rows, err);
+    if (rc == ERR_OK && rows > 0)
+        rc = db_exec(txn->db, DB_RECOVERY_DROP, DB_ARGS(db_uuid(tested->id), db_uuid(tested->id)),
+                     &dropped, err);
+    tested->gone = rows == 0 || dropped > 0;
+    return rc;
+}
+
+enum err_code recovery_store_tested(struct store *store, const struct recovery_lead *lead,
+                                    const struct uuid *id, const struct recovery_verdict *verdict,
+                                    bool *ret_gone, struct err *err)
+{
+    struct tested tested = {.lead = lead, .id = id, .verdict = verdict};
+    enum err_code rc = store_txn(store, keep_verdict, &tested, err);
+    if (rc == ERR_OK)
+        *ret_gone = tested.gone;
+    return rc;
+}
