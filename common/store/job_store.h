@@ -47,6 +47,10 @@ MUST_USE enum err_code job_store_submit_many(struct store *store, const struct j
                                              size_t count, struct job_submitted *ret,
                                              struct err *err);
 
+/* Removes at most limit keys that are older than this; the oldest first. */
+MUST_USE enum err_code job_store_forget_keys(struct store *store, uint32_t hours, uint32_t limit,
+                                             uint64_t *ret_rows, struct err *err);
+
 /* ---- reading ---------------------------------------------------------------------------- */
 
 /* tenant NULL: of any tenant (for workers). ERR_NOT_FOUND. */

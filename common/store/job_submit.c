@@ -211,3 +211,26 @@ enum err_code job_store_submit(struct store *store, const struct job_new *job,
 {
     return job_store_submit_many(store, job, 1, ret, err);
 }
+
+struct forget {
+    uint32_t hours;
+    uint32_t limit;
+    uint64_t rows;
+};
+
+static enum err_code forget_keys(struct txn *txn, void *ctx, struct err *err)
+{
+    struct forget *forget = ctx;
+    return db_exec(txn->db, DB_IDEM_FORGET, DB_ARGS(db_u64(forget->hours), db_u64(forget->limit)),
+                   &forget->rows, err);
+}
+
+enum err_code job_store_forget_keys(struct store *store, uint32_t hours, uint32_t limit,
+                                    uint64_t *ret_rows, struct err *err)
+{
+    struct forget forget = {.hours = hours, .limit = limit};
+    enum err_code rc = store_once(store, forget_keys, &forget, err);
+    if (rc == ERR_OK)
+        *ret_rows = forget.rows;
+    return rc;
+}

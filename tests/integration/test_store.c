@@ -228,6 +228,27 @@ static void a_used_key_gives_the_earlier_job_or_refuses_another_body(void **unus
     assert_false(second.replayed);
 }
 
+static void a_key_whose_time_is_over_is_forgotten_and_may_be_used_again(void **unused)
+{
+    (void)unused;
+    struct err err = {0};
+    struct job_submitted done;
+    struct job_new job = test_job_new();
+    uint64_t rows = 0;
+    job.idempotency_key = "k-old";
+    assert_ok(job_store_submit(test.store, &job, &done, &err));
+    assert_ok(job_store_forget_keys(test.store, 24, 1000, &rows, &err));
+    assert_int_equal(rows, 0);
+    test_db_run(&test, "UPDATE idempotency_keys SET created_at = created_at - INTERVAL 25 HOUR "
+                       "WHERE idem_key = 'k-old'");
+    assert_ok(job_store_forget_keys(test.store, 24, 1000, &rows, &err));
+    assert_int_equal(rows, 1);
+    job.id = uuid_v7();
+    job.body_hash[0] = 1;
+    assert_ok(job_store_submit(test.store, &job, &done, &err));
+    assert_false(done.replayed);
+}
+
 static void *submit_with_key(void *result)
 {
     struct err err = {0};
@@ -320,6 +341,7 @@ int main(void)
         TEST(many_jobs_are_all_written_with_their_outbox_numbers),
         TEST(one_bad_job_among_many_stores_none),
         TEST(a_used_key_gives_the_earlier_job_or_refuses_another_body),
+        TEST(a_key_whose_time_is_over_is_forgotten_and_may_be_used_again),
         TEST(twenty_requests_with_one_key_make_one_job),
         TEST(a_text_that_is_too_long_is_refused_before_the_database),
         TEST(states_of_many_are_read_at_once),
