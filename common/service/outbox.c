@@ -31,6 +31,7 @@ struct outbox {
     uint64_t done[BATCH_MAX * 4]; /* confirmed, to be deleted */
     size_t done_count;
     bool overflow; /* more were confirmed than done holds: look through the buckets */
+    bool backlog;  /* the publisher did not take all: they are sent as soon as it has room */
     bool relay_now, stopping;
     struct outbox_counters counters;
     pthread_t thread;
@@ -126,10 +127,12 @@ static enum err_code send_one(struct outbox *outbox, const struct outbox_message
     };
     enum err_code rc = bus_publish(outbox->cfg.pub, &wire, on_confirm, sent, err);
     pthread_mutex_lock(&outbox->lock);
-    if (rc)
+    if (rc) {
         forget_locked(outbox, message->outbox_id);
-    else
+        outbox->backlog = true;
+    } else {
         outbox->counters.sent++;
+    }
     pthread_mutex_unlock(&outbox->lock);
     return rc;
 }
@@ -202,12 +205,11 @@ static bool delete_done(struct outbox *outbox)
     return true;
 }
 
-static enum err_code relay_page(struct outbox *outbox, uint64_t *after, size_t *ret_count,
-                                struct err *err)
+static enum err_code relay_page(struct outbox *outbox, uint32_t age_ms, uint64_t *after,
+                                size_t *ret_count, struct err *err)
 {
     struct outbox_list list = {0};
-    enum err_code rc =
-        outbox_store_read(outbox->cfg.store, *after, outbox->cfg.age_ms, RELAY_PAGE, &list, err);
+    enum err_code rc = outbox_store_read(outbox->cfg.store, *after, age_ms, RELAY_PAGE, &list, err);
     const struct outbox_row *rows = list.items;
     *ret_count = list.count;
     for (size_t i = 0; rc == ERR_OK && i < list.count; i++) {
@@ -226,8 +228,8 @@ static enum err_code relay_page(struct outbox *outbox, uint64_t *after, size_t *
     return rc;
 }
 
-/* Sends every old row again that is not under way, as far as the publisher takes them. */
-static void relay(struct outbox *outbox)
+/* Sends every row of this age again that is not under way, as far as the publisher takes them. */
+static void relay(struct outbox *outbox, uint32_t age_ms)
 {
     if (bus_publisher_state(outbox->cfg.pub) != BUS_UP)
         return;
@@ -238,13 +240,13 @@ static void relay(struct outbox *outbox)
     struct outbox_counters behind;
     outbox_counters(outbox, &before);
     do {
-        if (relay_page(outbox, &after, &count, &err) != ERR_OK)
+        if (relay_page(outbox, age_ms, &after, &count, &err) != ERR_OK)
             break;
     } while (count == RELAY_PAGE);
     outbox_counters(outbox, &behind);
     if (err.code && err.code != ERR_OVERLOADED)
         log_event(LOG_WARN, "outbox.relay.failed", LOG_S("detail", err.text));
-    if (behind.sent == before.sent)
+    if (behind.sent == before.sent || age_ms == 0) /* a backlog is our own, and no news */
         return;
     pthread_mutex_lock(&outbox->lock);
     outbox->counters.relayed += behind.sent - before.sent;
@@ -261,13 +263,19 @@ static void on_publisher_up(void *arg)
     pthread_mutex_unlock(&outbox->lock);
 }
 
+static bool has_room_for_backlog(const struct outbox *outbox)
+{
+    return outbox->backlog && outbox->count < RELAY_PAGE &&
+           bus_publisher_state(outbox->cfg.pub) == BUS_UP;
+}
+
 /* Waits until there is something to do; the lock is held. */
 static void wait_for_work(struct outbox *outbox, int64_t next_relay_ms, bool retry_delete)
 {
     int64_t until_ms = next_relay_ms;
     if (retry_delete && until_ms > clock_mono_ms() + 1000)
         until_ms = clock_mono_ms() + 1000;
-    while (!outbox->stopping && !outbox->relay_now &&
+    while (!outbox->stopping && !outbox->relay_now && !has_room_for_backlog(outbox) &&
            (retry_delete || (outbox->done_count == 0 && !outbox->overflow)) &&
            clock_cond_wait_until(&outbox->wake, &outbox->lock, until_ms))
         continue;
@@ -288,11 +296,13 @@ static void *outbox_main(void *arg)
     while (!outbox->stopping) {
         wait_for_work(outbox, next_relay_ms, retry_delete);
         retry_delete = !delete_done(outbox);
-        if (outbox->stopping || (!outbox->relay_now && clock_mono_ms() < next_relay_ms))
+        bool backlog = has_room_for_backlog(outbox);
+        if (outbox->stopping || (!backlog && !outbox->relay_now && clock_mono_ms() < next_relay_ms))
             continue;
         outbox->relay_now = false;
+        outbox->backlog = outbox->backlog && !backlog;
         pthread_mutex_unlock(&outbox->lock);
-        relay(outbox);
+        relay(outbox, backlog ? 0 : outbox->cfg.age_ms);
         next_relay_ms = clock_mono_ms() + outbox->cfg.age_ms;
         pthread_mutex_lock(&outbox->lock);
     }
