@@ -8,6 +8,7 @@
 #include "common/service/daemon.h"
 #include "webapp/follow.h"
 #include "webapp/job_wait.h"
+#include "webapp/sweeper.h"
 
 #include <unistd.h>
 
@@ -111,6 +112,8 @@ static enum err_code web_open(struct web *web, struct err *err)
     if (rc == ERR_OK)
         rc = router_open(web->store, &web->router, err);
     if (rc == ERR_OK)
+        rc = sweeper_open(web->store, web->cfg->limits_idempotency_hours, &web->sweeper, err);
+    if (rc == ERR_OK)
         rc = open_bus(web, err);
     if (rc == ERR_OK)
         rc = open_outbox(web, err);
@@ -134,6 +137,7 @@ static void web_close(struct web *web)
     bus_publisher_free(web->pub);
     outbox_close(web->outbox);
     router_free(web->router);
+    sweeper_free(web->sweeper);
     waiters_free(web->waiters);
     followers_free(web->followers);
     store_free(web->store);

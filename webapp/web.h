@@ -17,6 +17,7 @@
 
 struct waiters;
 struct followers;
+struct sweeper;
 
 struct web {
     struct config *cfg;
@@ -28,6 +29,7 @@ struct web {
     struct router *router;
     struct waiters *waiters;
     struct followers *followers;
+    struct sweeper *sweeper;
     struct server *server;
     struct cursor_key cursor_key;
     int archive_fd; /* the archive root */
