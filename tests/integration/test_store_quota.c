@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/support/test.h"
+#include "tests/support/test_db.h"
+#include "tests/support/test_jobs.h"
+
+#include "common/store/queue_store.h"
+#include "common/store/quota_store.h"
+#include "common/store/system_store.h"
+
+/* Systems, quotas, and what is used of them. */
+
+static struct test_db test;
+
+static struct job_system a_system(const char *id, uint32_t max_active, uint32_t per_owner)
+{
+    struct job_system made = {.tenant = "acme",
+                              .kind = "local",
+                              .max_active = max_active,
+                              .max_active_per_owner = per_owner,
+                              .description = "for tests"};
+    (void)snprintf(made.id, sizeof(made.id), "%s", id);
+    return made;
+}
+
+static void put_quota(const char *owner, uint32_t max_active)
+{
+    struct err err = {0};
+    struct quota quota = {.tenant = "acme", .max_active = max_active};
+    uint32_t version = 0;
+    bool made = false;
+    (void)snprintf(quota.owner, sizeof(quota.owner), "%s", owner);
+    assert_ok(quota_store_put(test.store, &quota, 0, &version, &made, &err));
+}
+
+/* A job that a worker owns, in its first phase. */
+static struct job_hold active_job(const char *owner, const char *on)
+{
+    struct err err = {0};
+    struct job_submitted done;
+    struct job_new job = test_job_new();
+    job.owner = owner;
+    job.system_id = on;
+    assert_ok(job_store_submit(test.store, &job, &done, &err));
+    return test_claim(test.store, &done.id, JOB_PROCESSING_INPUTS);
+}
+
+static struct quota_use use_of(enum quota_scope scope, const char *owner, const char *on)
+{
+    struct err err = {0};
+    struct quota_key key = {.tenant = "acme", .scope = scope, .owner = owner, .system_id = on};
+    struct quota_use use = {0};
+    assert_ok(quota_store_use(test.store, &key, &use, &err));
+    return use;
+}
+
+static int clear(void **unused)
+{
+    (void)unused;
+    test_db_run(&test, "DELETE FROM jobs");
+    test_db_run(&test, "DELETE FROM systems");
+    test_db_run(&test, "DELETE FROM quotas");
+    return 0;
+}
+
+static void a_system_is_made_changed_disabled_and_deleted(void **unused)
+{
+    (void)unused;
+    struct err err = {0};
+    struct job_system made = a_system("west", 4, 0);
+    struct job_system read = {0};
+    struct job_system *items = NULL;
+    size_t count = 0;
+    uint32_t version = 0;
+    bool is_new = false;
+    assert_ok(system_store_put(test.store, &made, QUEUE_MUST_BE_NEW, &version, &is_new, &err));
+    assert_true(is_new);
+    assert_code(system_store_put(test.store, &made, QUEUE_MUST_BE_NEW, &version, &is_new, &err),
+                ERR_PRECONDITION);
+    err_clear(&err);
+    made.max_active_per_owner = 2;
+    assert_ok(system_store_put(test.store, &made, 1, &version, &is_new, &err));
+    assert_int_equal(version, 2);
+    assert_ok(system_store_enable(test.store, "acme", "west", false, &err));
+    assert_ok(system_store_enable(test.store, "acme", "west", false, &err));
+    assert_ok(system_store_get(test.store, "acme", "west", &read, &err));
+    assert_false(read.enabled);
+    assert_int_equal(read.version, 3);
+    assert_int_equal(read.max_active, 4);
+    assert_int_equal(read.max_active_per_owner, 2);
+    assert_string_equal(read.description, "for tests");
+    assert_ok(system_store_list(test.store, "acme", &items, &count, &err));
+    assert_int_equal(count, 1);
+    free(items);
+    assert_code(system_store_delete(test.store, "acme", "west", 2, &err), ERR_PRECONDITION);
+    err_clear(&err);
+    assert_ok(system_store_delete(test.store, "acme", "west", 3, &err));
+    assert_code(system_store_get(test.store, "acme", "west", &read, &err), ERR_NOT_FOUND);
+    err_clear(&err);
+    assert_code(system_store_enable(test.store, "acme", "west", true, &err), ERR_NOT_FOUND);
+    err_clear(&err);
+    assert_code(system_store_get(test.store, "other", "west", &read, &err), ERR_NOT_FOUND);
+}
+
+static void a_quota_is_made_changed_and_deleted(void **unused)
+{
+    (void)unused;
+    struct err err = {0};
+    struct quota read = {0};
+    struct quota *items = NULL;
+    size_t count = 0;
+    put_quota(QUOTA_TENANT_OWNER, 10);
+    put_quota("ann", 2);
+    put_quota("ann", 3);
+    assert_ok(quota_store_get(test.store, "acme", "ann", &read, &err));
+    assert_int_equal(read.max_active, 3);
+    assert_int_equal(read.version, 2);
+    assert_ok(quota_store_list(test.store, "acme", &items, &count, &err));
+    assert_int_equal(count, 2);
+    assert_string_equal(items[0].owner, "*");
+    free(items);
+    assert_code(quota_store_delete(test.store, "acme", "ann", 1, &err), ERR_PRECONDITION);
+    err_clear(&err);
+    assert_ok(quota_store_delete(test.store, "acme", "ann", 0, &err));
+    assert_code(quota_store_delete(test.store, "acme", "ann", 0, &err), ERR_NOT_FOUND);
+}
+
+static void what_is_used_is_counted_from_the_jobs_that_a_worker_owns(void **unused)
+{
+    (void)unused;
+    struct err err = {0};
+    struct job_system west = a_system("west", 3, 2);
+    uint32_t version = 0;
+    bool made = false;
+    assert_ok(system_store_put(test.store, &west, 0, &version, &made, &err));
+    put_quota(QUOTA_TENANT_OWNER, 10);
+    put_quota("bob", 1);
+    (void)test_submit(test.store); /* it waits: not active */
+    (void)active_job("ann", "west");
+    (void)active_job("ann", "west");
+    (void)active_job("ann", NULL);
+    (void)active_job("bob", "west");
+    struct quota_use use = use_of(QUOTA_TENANT, NULL, NULL);
+    assert_int_equal(use.active, 4);
+    assert_int_equal(use.room, 6);
+    use = use_of(QUOTA_OWNER, "ann", NULL);
+    assert_int_equal(use.active, 3);
+    assert_int_equal(use.limit, QUOTA_NO_LIMIT);
+    assert_int_equal(use.room, QUOTA_NO_LIMIT);
+    use = use_of(QUOTA_OWNER, "bob", NULL);
+    assert_int_equal(use.limit, 1);
+    assert_int_equal(use.room, 0);
+    use = use_of(QUOTA_SYSTEM, NULL, "west");
+    assert_int_equal(use.active, 3);
+    assert_int_equal(use.room, 0);
+    use = use_of(QUOTA_SYSTEM_OWNER, "ann", "west");
+    assert_int_equal(use.active, 2);
+    assert_int_equal(use.room, 0);
+    use = use_of(QUOTA_SYSTEM_OWNER, "bob", "west");
+    assert_int_equal(use.room, 1);
+    use = use_of(QUOTA_SYSTEM, NULL, "gone");
+    assert_int_equal(use.room, QUOTA_NO_LIMIT);
+}
+
+static void scopes_have_names(void **unused)
+{
+    (void)unused;
+    for (int i = 0; i < QUOTA_SCOPE_COUNT; i++) {
+        enum quota_scope scope = QUOTA_TENANT;
+        assert_true(quota_scope_parse(sv_of(quota_scope_text((enum quota_scope)i)), &scope));
+        assert_int_equal(scope, i);
+    }
+    enum quota_scope scope = QUOTA_TENANT;
+    assert_false(quota_scope_parse(SV("planet"), &scope));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(a_system_is_made_changed_disabled_and_deleted, clear),
+        cmocka_unit_test_setup(a_quota_is_made_changed_and_deleted, clear),
+        cmocka_unit_test_setup(what_is_used_is_counted_from_the_jobs_that_a_worker_owns, clear),
+        TEST(scopes_have_names),
+    };
+    test_db_open(&test);
+    int failed = cmocka_run_group_tests_name("store_quota", tests, NULL, NULL);
+    test_db_close(&test);
+    return failed;
+}
