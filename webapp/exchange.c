@@ -4,6 +4,7 @@
 #include "common/base/clock.h"
 #include "common/base/fault.h"
 #include "common/base/log.h"
+#include "webapp/framing.h"
 #include "webapp/web.h"
 
 #include <strings.h>
@@ -69,7 +70,7 @@ static uint64_t body_size(const struct exchange *x)
     if (x->req.header[HEADER_TRANSFER_ENCODING])
         return UINT64_MAX;
     struct sv text = request_header(&x->req, HEADER_CONTENT_LENGTH);
-    return text.len && sv_u64(text, UINT64_MAX, &size) ? size : 0;
+    return text.len && sv_u64(text, UINT64_MAX - 1, &size) ? size : 0;
 }
 
 static bool is_json_type(struct sv type)
@@ -150,7 +151,7 @@ static enum MHD_Result send_reply(struct exchange *x, struct reply *reply)
     (void)MHD_add_response_header(response, "Cache-Control", "no-store");
     if (x->req.trace[0])
         (void)MHD_add_response_header(response, "traceparent", x->req.trace);
-    if (atomic_load(&x->server->stopping))
+    if (atomic_load(&x->server->stopping) || x->must_close)
         (void)MHD_add_response_header(response, "Connection", "close");
     web_count_request(x->req.web, x->req.route, reply->status, clock_mono_ms() - x->began_ms);
     enum MHD_Result result = MHD_queue_response(x->mhd, reply->status, response);
@@ -183,8 +184,14 @@ static enum MHD_Result on_checked(struct exchange *x)
 static enum MHD_Result on_head(struct exchange *x, const char *method)
 {
     struct request *req = &x->req;
+    struct err framing = {0};
     read_headers(x);
     x->is_head = strcmp(method, "HEAD") == 0;
+    x->must_close = framing_check(x->mhd, &framing) != ERR_OK;
+    if (x->must_close) {
+        x->refusal = framing;
+        return refuse(x);
+    }
     (void)check_head(x, method, &x->refusal);
     uint64_t size = body_size(x);
     if (x->refusal.code == ERR_OK && size > 0 && route_has_body(req->route))

@@ -35,6 +35,7 @@ struct exchange {
     bool is_head;     /* HEAD, or GET */
     bool check_only;  /* the handler thread shall only check */
     bool ignore_body;
+    bool must_close;    /* what follows on the connection is not to be trusted */
     struct err refusal; /* found before a handler was asked */
     uint64_t discarded; /* bytes of a body that is not wanted */
     int64_t began_ms;

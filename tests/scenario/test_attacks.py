@@ -106,3 +106,26 @@ def test_many_waiting_requests_that_end_at_once_crowd_nobody_out(site):
             for link in select.select(left, [], [], 0)[0]:
                 assert link.recv(65536).startswith(b"HTTP/1.1 200 ")
                 left.remove(link)
+
+
+NEXT = b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+@pytest.mark.parametrize("lines,body", [
+    (b"Content-Length: 0\r\nContent-Length: 5\r\n", NEXT),
+    (b"Content-Length: 2\r\nContent-Length: 2\r\n", b"{}" + NEXT),
+    (b"Content-Length : 5\r\n", NEXT),
+    (b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", b"2\r\n{}\r\n0\r\n\r\n" + NEXT),
+    (b"Transfer-Encoding: xchunked\r\n", b"2\r\n{}\r\n0\r\n\r\n" + NEXT),
+    (b"Transfer-Encoding: gzip, chunked\r\n", b"2\r\n{}\r\n0\r\n\r\n" + NEXT),
+    (b"X-A: b\rContent-Length: 5\r\n", NEXT),
+    (b"Host: y\r\n", NEXT),
+    (b"Authorization: Bearer a\r\nAuthorization: Bearer b\r\n", NEXT),
+])
+@pytest.mark.parametrize("method", [b"POST /v1/jobs", b"GET /livez"])
+def test_a_head_that_can_be_read_in_two_ways_ends_the_connection(web, method, lines, body):
+    began = time.monotonic()
+    got = exchange(web, method + b" HTTP/1.1\r\nHost: x\r\n" + lines + b"\r\n" + body)
+    assert got.startswith(b"HTTP/1.1 400 ") and got.count(b"HTTP/1.1 ") == 1, got
+    assert json.loads(got.partition(b"\r\n\r\n")[2])["code"] == "SLUICE-1001"
+    assert time.monotonic() - began < 2

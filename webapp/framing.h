@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WEBAPP_FRAMING_H
+#define WEBAPP_FRAMING_H
+
+/* framing: whether a request's head leaves any doubt about where the request ends or whose it is.
+ * A proxy in front might read such a head otherwise than MHD does, and what is a body to one would
+ * be the next request to the other (RFC 9112, 5.1, 6.1 and 6.3; RFC 9110, 5.5).
+ * Threads: that of MHD. Memory: none. */
+
+#include "common/base/err.h"
+
+#include <microhttpd.h>
+
+/* ERR_MALFORMED: the connection is to be closed behind the answer. */
+MUST_USE enum err_code framing_check(struct MHD_Connection *mhd, struct err *err);
+
+#endif
