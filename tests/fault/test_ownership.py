@@ -3,13 +3,12 @@
 
 import os
 import signal
-import time
 
 import pytest
 
 import sluice
 from jobs import Traces
-from waiting import wait_until
+from waiting import stays_true, wait_until
 
 
 @pytest.fixture(scope="module")
@@ -65,10 +64,9 @@ def test_a_runner_that_hung_and_has_pings_waiting_ends_nothing(site, ann, queue)
     worker, job, shell = start_one(site, ann, queue, traces)
     runner = sluice.parent(shell[0])
     os.kill(runner, signal.SIGSTOP)
-    time.sleep(2 * sluice.LEASE_MS / 1000)
+    stays_true("the job runs", lambda: sluice.running(shell[0]), 2 * sluice.LEASE_MS / 1000)
     os.kill(runner, signal.SIGCONT)
-    time.sleep(sluice.LEASE_MS / 1000)
-    assert sluice.running(shell[0])
+    stays_true("the job runs", lambda: sluice.running(shell[0]), sluice.LEASE_MS / 1000)
     traces.open()
     ann.wait_status(job, "FINISHED")
     assert traces.runs("job") == shell
@@ -122,7 +120,7 @@ def test_a_worker_that_hangs_for_longer_than_its_lease_runs_on(site, ann, queue)
     worker, job, shell = start_one(site, ann, queue, traces)
     worker.signal(signal.SIGSTOP)
     wait_until("its runner to end the job", lambda: not sluice.running(shell[0]), 5)
-    time.sleep(3)
+    stays_true("no second run", lambda: len(traces.runs("job")) == 1, 3)
     worker.signal(signal.SIGCONT)
     traces.wait_runs("job", 2, timeout_s=20)
     traces.open()

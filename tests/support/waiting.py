@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""waiting: the one place where a test lets time pass, always for a condition and with a deadline."""
+"""waiting: the one place where tests let time pass, always for a condition and with a deadline."""
 
 import time
 
@@ -18,4 +18,13 @@ def wait_until(what, condition, timeout_s=10.0, pause_s=0.05):
         if time.monotonic() >= deadline:
             text = what() if callable(what) else what
             raise AssertionError(f"waited {timeout_s:g} s for: {text}")
+        time.sleep(pause_s)
+
+
+def stays_true(what, condition, for_s, pause_s=0.1):
+    """AssertionError as soon as condition() is not true within this time: what must not happen
+    has no event to wait for."""
+    until = time.monotonic() + for_s
+    while time.monotonic() < until:
+        assert condition(), f"no longer: {what}"
         time.sleep(pause_s)

@@ -11,11 +11,11 @@ SKIP = {"build", ".git", ".state", "__pycache__", ".pytest_cache"}
 
 def paths(*endings):
     """Paths below the root that end so: tracked and new ones, none that git ignores."""
-    done = subprocess.run(["git", "-C", ROOT, "ls-files", "-z", "-c", "-o", "--exclude-standard"],
-                          capture_output=True, check=False)
-    if done.returncode == 0:
+    try:
+        done = subprocess.run(["git", "-C", ROOT, "ls-files", "-z", "-c", "-o",
+                               "--exclude-standard"], capture_output=True, check=True)
         found = {path for path in done.stdout.decode().split("\0") if path}
-    else:
+    except (FileNotFoundError, subprocess.CalledProcessError):  # an archive, or no git here
         found = set(_walk())
     return sorted(path for path in found
                   if path.endswith(endings) and os.path.isfile(os.path.join(ROOT, path)))
