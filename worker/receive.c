@@ -122,20 +122,16 @@ static enum err_code adopt(struct receipt *receipt, struct err *err)
 {
     if (receipt->delivery_count >= receipt->w->cfg->amqp_delivery_limit / 2)
         return defer(receipt, err); /* a fresh copy: this one nears the broker's limit */
-    struct bus_delivery *delivery = slot_take_delivery(receipt->slot);
-    if (!delivery)
-        return ERR_OK;
-    switch (slots_hand_over(receipt->w->slots, &receipt->message.job, &delivery)) {
+    switch (slots_hand_over(receipt->w->slots, receipt->slot, &receipt->message.job)) {
     case HANDOVER_DONE:
         log_event(LOG_INFO, "worker.delivery.adopted", LOG_S("job", receipt->id_text));
         metric_count(&stat_deliveries, STAT_ADOPTED, 1);
         return ERR_OK;
     case HANDOVER_DUPLICATE:
         metric_count(&stat_stale, 0, 1);
-        bus_settle(&delivery, BUS_ACK);
         return ERR_OK;
-    case HANDOVER_NOBODY: /* it has just ended */
-        bus_settle(&delivery, BUS_REQUEUE);
+    case HANDOVER_NOBODY: /* the run has just ended: what is not settled goes back to the queue */
+    case HANDOVER_LOST:
         return ERR_OK;
     }
     return ERR_OK;

@@ -280,25 +280,24 @@ bool slots_post_exit(struct slots *all, const struct runner_record *record)
     return ours;
 }
 
-enum slots_handover slots_hand_over(struct slots *all, const struct uuid *job,
-                                    struct bus_delivery **take_delivery)
+enum slots_handover slots_hand_over(struct slots *all, struct slot *from, const struct uuid *job)
 {
     struct bus_delivery *former = NULL;
     enum slots_handover done = HANDOVER_NOBODY;
     pthread_mutex_lock(&all->lock);
     struct slot *slot = find(all, job);
-    if (slot && !slot->delivery_lost) {
-        done = HANDOVER_DUPLICATE;
+    if (!from->delivery || from->delivery_lost) {
+        done = HANDOVER_LOST;
     } else if (slot) {
-        done = HANDOVER_DONE;
+        done = slot->delivery_lost ? HANDOVER_DONE : HANDOVER_DUPLICATE;
         former = slot->delivery;
-        slot->delivery = TAKE(*take_delivery);
+        slot->delivery = TAKE(from->delivery);
         slot->delivery_lost = false;
         slot->mail &= ~(unsigned)MAIL_LOST;
     }
     pthread_mutex_unlock(&all->lock);
     if (former)
-        bus_settle(&former, BUS_ACK); /* it is gone: this only frees it */
+        bus_settle(&former, BUS_ACK);
     if (done == HANDOVER_DONE)
         tell_channels(all);
     return done;

@@ -59,14 +59,15 @@ bool slots_post(struct slots *slots, const struct uuid *job, unsigned mail);
 void slots_post_all(struct slots *slots, unsigned mail); /* also to what begins later */
 /* The end of a run, if a slot holds the job with the record's fence. */
 bool slots_post_exit(struct slots *slots, const struct runner_record *record);
-/* Gives a delivery to the slot that holds its job. */
+/* Gives the delivery of this slot to the one that holds the job. */
 enum slots_handover {
     HANDOVER_DONE,      /* taken: the slot had lost its own */
-    HANDOVER_DUPLICATE, /* not taken: the slot still has a delivery */
+    HANDOVER_DUPLICATE, /* taken, and the slot's former one acknowledged: the broker may be about to
+                         * tell that it took that one back, and this is the same message */
     HANDOVER_NOBODY,    /* not taken: no slot holds the job */
+    HANDOVER_LOST,      /* there is none to be given: the broker took it back meanwhile */
 };
-enum slots_handover slots_hand_over(struct slots *slots, const struct uuid *job,
-                                    struct bus_delivery **take_delivery);
+enum slots_handover slots_hand_over(struct slots *slots, struct slot *from, const struct uuid *job);
 unsigned slots_busy(struct slots *slots);
 bool slots_hold(struct slots *slots, const struct uuid *job);
 /* Waits until no slot is busy; false at deadline_ms (clock_mono_ms). */

@@ -11,13 +11,18 @@
 void __wrap_bus_settle(struct bus_delivery **take_delivery, enum bus_settle how);
 
 static struct {
+    struct slots *slots;
     pthread_mutex_t lock;
     pthread_cond_t news;
     unsigned settled[3];
     unsigned channels;
     unsigned driven;
     unsigned mail;
-    bool hold; /* the slots wait for mail before they settle */
+    bool hold;                        /* the slots wait for mail before they settle */
+    const struct bus_delivery *giver; /* it is handed over to who holds this job: */
+    struct uuid receiver;
+    bool giver_loses; /* once it is lost */
+    int handover;     /* what came of it; -1: nothing yet */
 } seen;
 
 void __wrap_bus_settle(struct bus_delivery **take_delivery, enum bus_settle how)
@@ -45,10 +50,29 @@ static struct uuid job_of(const void *what)
     return id;
 }
 
+static void give(struct slot *slot)
+{
+    pthread_mutex_lock(&seen.lock);
+    seen.driven++;
+    pthread_cond_broadcast(&seen.news);
+    pthread_mutex_unlock(&seen.lock);
+    if (seen.giver_loses)
+        assert_int_equal(slot_wait(slot, MAIL_LOST, clock_mono_ms() + WAIT_MS), MAIL_LOST);
+    int handover = (int)slots_hand_over(seen.slots, slot, &seen.receiver);
+    pthread_mutex_lock(&seen.lock);
+    seen.handover = handover;
+    pthread_cond_broadcast(&seen.news);
+    pthread_mutex_unlock(&seen.lock);
+}
+
 /* Holds the job that is named by the address of what it drives. */
 static void work(void *arg, struct slot *slot, void *adopted)
 {
     (void)arg;
+    if (!adopted && slot_delivery(slot) == seen.giver) {
+        give(slot);
+        return;
+    }
     struct uuid id = job_of(adopted ? adopted : slot_delivery(slot));
     if (!adopted)
         assert_true(slot_hold_job(slot, &id));
@@ -92,8 +116,11 @@ static struct slots *open_slots(unsigned count, unsigned threads, bool hold)
     seen.driven = 0;
     seen.mail = 0;
     seen.hold = hold;
+    seen.giver = NULL;
+    seen.giver_loses = false;
     pthread_mutex_unlock(&seen.lock);
     assert_ok(slots_open(&setup, &slots, &err));
+    seen.slots = slots;
     return slots;
 }
 
@@ -125,11 +152,26 @@ static void each_delivery_is_driven_and_settled_once(void **unused)
     assert_int_equal(seen.settled[BUS_REQUEUE], 0);
 }
 
+static int hand_over(struct bus_delivery *giver, const struct uuid *receiver)
+{
+    pthread_mutex_lock(&seen.lock);
+    seen.giver = giver;
+    seen.receiver = *receiver;
+    seen.handover = -1;
+    pthread_mutex_unlock(&seen.lock);
+    unsigned driven = seen.driven + 1;
+    offer(seen.slots, giver);
+    await(seen.driven == driven);
+    if (seen.giver_loses)
+        slots_lose(seen.slots, giver);
+    await(seen.handover >= 0);
+    return seen.handover;
+}
+
 static void a_lost_delivery_costs_a_channel_until_the_message_is_back(void **unused)
 {
     (void)unused;
     static struct bus_delivery deliveries[2];
-    struct bus_delivery *again = &deliveries[1];
     struct uuid id = job_of(&deliveries[0]);
     struct slots *slots = open_slots(3, 3, true);
     slots_receive(slots, true);
@@ -137,15 +179,46 @@ static void a_lost_delivery_costs_a_channel_until_the_message_is_back(void **unu
     await(seen.driven == 1);
     slots_lose(slots, &deliveries[0]);
     await(seen.channels == 2);
-    assert_int_equal(slots_hand_over(slots, &id, &again), HANDOVER_DONE);
-    assert_null(again);
+    assert_int_equal(hand_over(&deliveries[1], &id), HANDOVER_DONE);
     await(seen.channels == 3);
-    again = &deliveries[1];
-    assert_int_equal(slots_hand_over(slots, &id, &again), HANDOVER_DUPLICATE);
-    assert_ptr_equal(again, &deliveries[1]);
     assert_true(slots_post(slots, &id, MAIL_LEAVE));
     assert_true(slots_wait_idle(slots, clock_mono_ms() + WAIT_MS));
-    assert_int_equal(slots_hand_over(slots, &id, &again), HANDOVER_NOBODY);
+    assert_int_equal(hand_over(&deliveries[1], &id), HANDOVER_NOBODY);
+    close_slots(slots);
+}
+
+static void of_two_deliveries_of_a_job_the_newer_one_is_kept(void **unused)
+{
+    (void)unused;
+    static struct bus_delivery deliveries[2];
+    struct uuid id = job_of(&deliveries[0]);
+    struct slots *slots = open_slots(2, 2, true);
+    slots_receive(slots, true);
+    offer(slots, &deliveries[0]);
+    await(seen.driven == 1);
+    assert_int_equal(hand_over(&deliveries[1], &id), HANDOVER_DUPLICATE);
+    await(seen.settled[BUS_ACK] == 1);
+    slots_lose(slots, &deliveries[0]); /* the broker's word on the older one comes late */
+    assert_int_equal(seen.channels, 2);
+    slots_lose(slots, &deliveries[1]);
+    await(seen.channels == 1);
+    slots_post_all(slots, MAIL_LEAVE);
+    close_slots(slots);
+}
+
+static void a_delivery_that_is_lost_meanwhile_is_not_handed_over(void **unused)
+{
+    (void)unused;
+    static struct bus_delivery deliveries[2];
+    struct uuid id = job_of(&deliveries[0]);
+    struct slots *slots = open_slots(2, 2, true);
+    slots_receive(slots, true);
+    offer(slots, &deliveries[0]);
+    await(seen.driven == 1);
+    seen.giver_loses = true;
+    assert_int_equal(hand_over(&deliveries[1], &id), HANDOVER_LOST);
+    assert_int_equal(seen.settled[BUS_ACK], 0);
+    slots_post_all(slots, MAIL_LEAVE);
     close_slots(slots);
 }
 
@@ -242,6 +315,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(each_delivery_is_driven_and_settled_once),
         TEST(a_lost_delivery_costs_a_channel_until_the_message_is_back),
+        TEST(of_two_deliveries_of_a_job_the_newer_one_is_kept),
+        TEST(a_delivery_that_is_lost_meanwhile_is_not_handed_over),
         TEST(adopted_runs_hold_their_job_before_deliveries_come),
         TEST(only_the_end_of_the_held_fence_is_told),
         TEST(what_is_not_begun_goes_back_when_the_worker_stops),
