@@ -14,6 +14,7 @@
 #include "worker/incarnation.h"
 #include "worker/stats.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
@@ -134,6 +135,7 @@ static void read_host(struct worker *w)
 static void find_runner_program(struct worker *w)
 {
     char self[WORKER_PATH_SIZE];
+    assert(w->cfg);
     if (w->cfg->worker_runner[0]) {
         (void)snprintf(w->runner_path, sizeof(w->runner_path), "%s", w->cfg->worker_runner);
         return;

@@ -8,6 +8,7 @@
 #define WAIT_MS 5000
 
 /* Deliveries here are only looked at by their address; settling one counts it. */
+/* NOLINTBEGIN(readability-identifier-naming): the linker's names */
 void __wrap_bus_settle(struct bus_delivery **take_delivery, enum bus_settle how);
 
 static struct {
@@ -33,6 +34,7 @@ void __wrap_bus_settle(struct bus_delivery **take_delivery, enum bus_settle how)
     pthread_mutex_unlock(&seen.lock);
     *take_delivery = NULL;
 }
+/* NOLINTEND(readability-identifier-naming) */
 
 static void set_channels(void *arg, unsigned wanted)
 {
