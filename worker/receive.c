@@ -28,7 +28,9 @@ struct receipt {
 static enum err_code read_job(struct receipt *receipt, struct err *err)
 {
     struct job *job = NULL;
-    enum err_code rc = job_store_get(receipt->w->store, NULL, &receipt->message.job, &job, err);
+    /* A job of another tenant is none that this worker knows. */
+    enum err_code rc = job_store_get(receipt->w->store, receipt->w->cfg->worker_tenant,
+                                     &receipt->message.job, &job, err);
     if (rc && rc != ERR_NOT_FOUND)
         return rc;
     if (rc == ERR_NOT_FOUND)
@@ -100,7 +102,7 @@ static enum err_code defer(struct receipt *receipt, struct err *err)
     enum err_code rc = copy_message(receipt, err);
     if (rc)
         return rc;
-    log_event(LOG_INFO, "worker.delivery.deferred", LOG_S("job", receipt->id_text));
+    log_event(LOG_DEBUG, "worker.delivery.deferred", LOG_S("job", receipt->id_text));
     return settle(receipt, BUS_ACK, STAT_DEFERRED);
 }
 

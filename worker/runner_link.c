@@ -89,11 +89,19 @@ static void reopen(struct runner_link *link)
     pthread_mutex_unlock(&link->lock);
 }
 
+static int64_t heard_ms(struct runner_link *link)
+{
+    uint32_t generation = bus_consumer_generation(link->consumer);
+    int64_t frame_ms = bus_consumer_last_frame_ms(link->consumer);
+    if (generation != bus_consumer_generation(link->consumer))
+        frame_ms = 0; /* it may be of the newer connection, which no beat has seen */
+    return witness_latest_ms(link->setup.witness, generation, frame_ms);
+}
+
 static enum err_code ping_once(struct runner_link *link, struct err *err)
 {
     const struct runner_link_setup *setup = &link->setup;
-    int64_t latest_ms = witness_latest_ms(setup->witness, bus_consumer_generation(link->consumer),
-                                          bus_consumer_last_frame_ms(link->consumer));
+    int64_t latest_ms = heard_ms(link);
     int64_t until_ms = latest_ms + (int64_t)setup->lease_ms * 3 / 4;
     int grace_ms =
         (int)(setup->grace_ms < setup->lease_ms / 4 ? setup->grace_ms : setup->lease_ms / 4);
