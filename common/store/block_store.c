@@ -2,20 +2,11 @@
 #include "common/store/block_store.h"
 
 #include "common/base/fault.h"
+#include "common/store/block_txn.h"
 #include "common/store/job_row.h"
 
 #include <assert.h>
 #include <inttypes.h>
-
-struct block {
-    const struct job_hold *hold; /* NULL: nobody may own the job */
-    const struct uuid *id;
-    uint32_t epoch;      /* without a hold */
-    enum job_state from; /* without a hold: as found */
-    const struct job_block *why;
-    struct uuid recovery;
-    uint64_t seq; /* of the event that an earlier try wrote */
-};
 
 struct locked { /* the job's row is locked until the transaction ends */
     char status_text[STATE_TEXT_SIZE];
@@ -166,9 +157,9 @@ static enum err_code write_event(struct txn *txn, struct block *ctx, const struc
     return history_write(txn->db, &history, &move, 1, &ctx->seq, err);
 }
 
-static enum err_code block(struct txn *txn, void *ctx_, struct err *err)
+enum err_code block_txn(struct txn *txn, void *block, struct err *err)
 {
-    struct block *ctx = ctx_;
+    struct block *ctx = block;
     struct locked job = {0};
     char reason[JOB_REASON_SIZE];
     bool made = false;
@@ -195,7 +186,7 @@ static enum err_code block(struct txn *txn, void *ctx_, struct err *err)
 static enum err_code run(struct store *store, struct block *ctx, struct uuid *ret_recovery,
                          struct err *err)
 {
-    enum err_code rc = store_txn(store, block, ctx, err);
+    enum err_code rc = store_txn(store, block_txn, ctx, err);
     if (rc)
         return rc;
     FAULT("job.block.after_commit");
