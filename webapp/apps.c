@@ -17,11 +17,10 @@ struct app_name {
 
 static enum err_code name_of(const struct request *req, struct app_name *ret_name, struct err *err)
 {
-    enum err_code rc =
-        entity_name(req, 0, "application", false, ret_name->id, sizeof(ret_name->id), err);
-    if (rc)
-        return rc;
-    return entity_name(req, 1, "version", false, ret_name->version, sizeof(ret_name->version), err);
+    static const struct entity_rule id_rule = {"application", APP_ID_SIZE, false};
+    static const struct entity_rule version_rule = {"version", APP_VERSION_SIZE, false};
+    enum err_code rc = entity_name(req, 0, &id_rule, ret_name->id, err);
+    return rc ? rc : entity_name(req, 1, &version_rule, ret_name->version, err);
 }
 
 static json_t *app_view(const struct app *app)
@@ -90,7 +89,7 @@ static enum err_code read_old(const struct request *req, const struct app_name *
 static enum err_code store_app(const struct request *req, const struct app_name *name,
                                bool *ret_made, struct err *err)
 {
-    struct entity_condition condition;
+    struct entity_condition condition = {0};
     uint32_t version = 0;
     TEXT_AUTO char *text = strdup(buf_text(&req->body));
     struct app app = {.enabled = true, .definition = text};
@@ -134,7 +133,7 @@ enum err_code app_put(struct request *req, struct err *err)
 enum err_code app_delete(struct request *req, struct err *err)
 {
     struct app_name name;
-    struct entity_condition condition;
+    struct entity_condition condition = {0};
     enum err_code rc = name_of(req, &name, err);
     if (rc == ERR_OK)
         rc = entity_condition(req, &condition, err);

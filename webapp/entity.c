@@ -14,16 +14,16 @@ static bool is_name(struct sv text, bool lower_only)
     return text.len > 0;
 }
 
-enum err_code entity_name(const struct request *req, size_t param, const char *what,
-                          bool lower_only, char *ret_name, size_t size, struct err *err)
+enum err_code entity_name(const struct request *req, size_t param, const struct entity_rule *rule,
+                          char *ret_name, struct err *err)
 {
     struct sv text = req->match.params[param];
-    if (is_name(text, lower_only) && sv_copy(text, ret_name, size))
+    if (is_name(text, rule->lower_only) && sv_copy(text, ret_name, rule->size))
         return ERR_OK;
     return err_set(err, ERR_INVALID,
                    "the %s in the path has 1 to %zu %sletters, digits, '.', '_' and '-', and "
                    "begins with a letter or digit",
-                   what, size - 1, lower_only ? "lower-case " : "");
+                   rule->what, rule->size - 1, rule->lower_only ? "lower-case " : "");
 }
 
 /* "\"17\"", as reply_tag writes it; a weak one ("W/...") is never equal. */

@@ -7,10 +7,15 @@
 
 #include "webapp/request.h"
 
+struct entity_rule {
+    const char *what; /* "queue name" */
+    size_t size;      /* of the name and its NUL */
+    bool lower_only;  /* no capitals */
+};
 /* A part of the path as a name: letters, digits, '.', '_' and '-', beginning with a letter or
- * digit. ERR_INVALID with its limit. lower_only: no capitals. */
-MUST_USE enum err_code entity_name(const struct request *req, size_t param, const char *what,
-                                   bool lower_only, char *ret_name, size_t size, struct err *err);
+ * digit. ERR_INVALID with its limit. ret_name has the rule's size. */
+MUST_USE enum err_code entity_name(const struct request *req, size_t param,
+                                   const struct entity_rule *rule, char *ret_name, struct err *err);
 
 /* What If-Match and If-None-Match ask for, as queue_store_put and the like take it. */
 struct entity_condition {

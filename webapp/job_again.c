@@ -122,18 +122,16 @@ static enum err_code read_batch(const struct request *req, struct batch *batch, 
     return ERR_OK;
 }
 
-/* The good ones in one transaction. */
-static enum err_code store_batch(const struct request *req, struct batch *batch, struct err *err)
+static enum err_code store_good(const struct request *req, struct batch *batch,
+                                struct job_new *jobs, struct job_submitted *done, struct err *err)
 {
-    struct job_new *jobs = calloc(batch->good + 1, sizeof(*jobs));
-    struct job_submitted *done = calloc(batch->good + 1, sizeof(*done));
     size_t count = 0;
-    enum err_code rc = jobs && done ? ERR_OK : err_set(err, ERR_NOMEM, "out of memory");
-    for (size_t i = 0; rc == ERR_OK && i < batch->count; i++) {
+    enum err_code rc = ERR_OK;
+    for (size_t i = 0; i < batch->count; i++) {
         if (batch->items[i].good)
             jobs[count++] = batch->items[i].job;
     }
-    if (rc == ERR_OK && count > 0)
+    if (count > 0)
         rc = job_store_submit_many(req->web->store, jobs, count, done, err);
     count = 0;
     for (size_t i = 0; rc == ERR_OK && i < batch->count; i++) {
@@ -143,6 +141,16 @@ static enum err_code store_batch(const struct request *req, struct batch *batch,
         item->done = done[count++];
         submission_publish(req, &item->submission, &item->done);
     }
+    return rc;
+}
+
+/* The good ones in one transaction. */
+static enum err_code store_batch(const struct request *req, struct batch *batch, struct err *err)
+{
+    struct job_new *jobs = calloc(batch->good + 1, sizeof(*jobs));
+    struct job_submitted *done = calloc(batch->good + 1, sizeof(*done));
+    enum err_code rc = jobs && done ? store_good(req, batch, jobs, done, err)
+                                    : err_set(err, ERR_NOMEM, "out of memory");
     free(jobs);
     free(done);
     return rc;

@@ -11,6 +11,7 @@
 #define WORKER_HEX "HEX(owner_worker)"
 #define WORKER_PART(from, length) "SUBSTR(" WORKER_HEX ", " from ", " length ")"
 
+/* NOLINTBEGIN(bugprone-suspicious-missing-comma): parts of one expression each */
 static const char *const columns[FILTER_JOB_ATTR_COUNT] = {
     [FILTER_ATTR_NAME] = "name",
     [FILTER_ATTR_OWNER] = "owner",
@@ -61,6 +62,7 @@ static const char *const columns[FILTER_JOB_ATTR_COUNT] = {
                                                                                                "bi"
                                                                                                "n",
 };
+/* NOLINTEND(bugprone-suspicious-missing-comma) */
 static const struct filter_columns where_columns = {columns, "request", "$.env"};
 
 void job_search_done(struct job_search *search)

@@ -152,25 +152,29 @@ static void look(struct waiters *waiters, bool all)
     }
 }
 
-/* Lets those go whose time is over, or all; the lock is held and released meanwhile. */
-static void let_late_go(struct waiters *waiters, bool all)
+/* Takes those out of a bucket whose time is over, or all; the lock is held. */
+static void take_late(struct waiters *waiters, size_t bucket, int64_t now_ms, struct waiter **late)
+{
+    struct waiter **at = &waiters->buckets[bucket];
+    while (*at) {
+        struct waiter *waiter = *at;
+        if (waiter->deadline_ms > now_ms) {
+            at = &waiter->next;
+            continue;
+        }
+        *at = waiter->next;
+        waiter->next = *late;
+        *late = waiter;
+        waiters->count--;
+    }
+}
+
+/* The lock is held, and released meanwhile. */
+static void let_late_go(struct waiters *waiters, int64_t now_ms)
 {
     struct waiter *late = NULL;
-    int64_t now_ms = clock_mono_ms();
-    for (size_t i = 0; i < BUCKETS; i++) {
-        struct waiter **at = &waiters->buckets[i];
-        while (*at) {
-            struct waiter *waiter = *at;
-            if (!all && waiter->deadline_ms > now_ms) {
-                at = &waiter->next;
-                continue;
-            }
-            *at = waiter->next;
-            waiter->next = late;
-            late = waiter;
-            waiters->count--;
-        }
-    }
+    for (size_t i = 0; i < BUCKETS && waiters->count > 0; i++)
+        take_late(waiters, i, now_ms, &late);
     pthread_mutex_unlock(&waiters->lock);
     while (late) {
         struct waiter *next = late->next;
@@ -195,13 +199,13 @@ static void *waiters_main(void *arg)
             look(waiters, sweep);
             pthread_mutex_lock(&waiters->lock);
         }
-        let_late_go(waiters, false);
+        let_late_go(waiters, clock_mono_ms());
         int64_t tick_ms = clock_mono_ms() + (waiters->count > 0 ? TICK_MS : SWEEP_MS);
         while (!waiters->stopping && !waiters->has_new &&
                clock_cond_wait_until(&waiters->wake, &waiters->lock, tick_ms))
             continue;
     }
-    let_late_go(waiters, true);
+    let_late_go(waiters, INT64_MAX);
     pthread_mutex_unlock(&waiters->lock);
     store_thread_end();
     return NULL;

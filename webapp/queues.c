@@ -12,6 +12,8 @@
 
 #define DEPTH_MS 500 /* longest wait for the broker's counts, of all queues together */
 
+static const struct entity_rule name_rule = {"queue name", QUEUE_NAME_SIZE, true};
+
 /* ---- reading --------------------------------------------------------------------------------- */
 
 /* Messages and consumers as the broker counts them; null when it cannot be asked. */
@@ -99,7 +101,7 @@ static enum err_code reply_queue(struct request *req, unsigned status, const cha
 enum err_code queue_get(struct request *req, struct err *err)
 {
     char name[QUEUE_NAME_SIZE];
-    enum err_code rc = entity_name(req, 0, "queue name", true, name, sizeof(name), err);
+    enum err_code rc = entity_name(req, 0, &name_rule, name, err);
     if (rc == ERR_OK)
         rc = ensure_tenant(req, err);
     return rc ? rc : reply_queue(req, MHD_HTTP_OK, name, NULL, err);
@@ -153,7 +155,7 @@ static enum err_code check_exists(const struct request *req, const char *name, s
 static enum err_code store_queue(struct request *req, const struct job_queue *queue, bool *ret_made,
                                  struct err *err)
 {
-    struct entity_condition condition;
+    struct entity_condition condition = {0};
     uint32_t version = 0;
     enum err_code rc = entity_condition(req, &condition, err);
     if (rc == ERR_OK)
@@ -181,7 +183,7 @@ static enum err_code put_queue(struct request *req, json_t *root, struct filter_
     (void)snprintf(queue.tenant, sizeof(queue.tenant), "%s", req->who.tenant);
     (void)snprintf(queue.queue_type, sizeof(queue.queue_type), "%s",
                    req->web->cfg->amqp_queue_type);
-    enum err_code rc = entity_name(req, 0, "queue name", true, queue.name, sizeof(queue.name), err);
+    enum err_code rc = entity_name(req, 0, &name_rule, queue.name, err);
     if (rc == ERR_OK)
         rc = queue_body_read(root, req->web->cfg->limits_max_minutes, &queue, &filter, report, err);
     if (rc == ERR_OK)
@@ -224,8 +226,8 @@ static void delete_from_broker(const struct request *req, const char *name)
 enum err_code queue_delete(struct request *req, struct err *err)
 {
     char name[QUEUE_NAME_SIZE];
-    struct entity_condition condition;
-    enum err_code rc = entity_name(req, 0, "queue name", true, name, sizeof(name), err);
+    struct entity_condition condition = {0};
+    enum err_code rc = entity_name(req, 0, &name_rule, name, err);
     if (rc == ERR_OK)
         rc = entity_condition(req, &condition, err);
     if (rc == ERR_OK && condition.expect_version == UINT32_MAX)

@@ -4,6 +4,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -154,7 +155,10 @@ static enum err_code reload(struct router *router, const char *name, struct err 
 {
     AUTO(routing_put) struct routing *routing = NULL;
     enum err_code rc = routing_read(router, name, &routing, err);
-    return rc ? rc : install(router, name, routing, err);
+    if (rc)
+        return rc;
+    assert(routing);
+    return install(router, name, routing, err);
 }
 
 enum err_code router_get(struct router *router, const char *tenant, struct routing **ret_routing,

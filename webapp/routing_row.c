@@ -69,6 +69,5 @@ void routing_row_init(struct routing_row *ret_row, const struct job_request *req
     r->values[FILTER_ATTR_TAGS].type = FILTER_LIST;
     r->values[FILTER_ATTR_TAGS].list.items = r->tags;
     r->values[FILTER_ATTR_TAGS].list.count = count;
-    r->row = (struct filter_row){r->values, env_value, NULL};
-    memcpy(&r->row.env_ctx, &request, sizeof(request)); /* read only, in env_value */
+    r->row = (struct filter_row){r->values, env_value, (void *)(uintptr_t)request};
 }

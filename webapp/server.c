@@ -142,6 +142,7 @@ static size_t leave_escapes(void *cls, struct MHD_Connection *mhd, char *text)
     return strlen(text);
 }
 
+/* NOLINTNEXTLINE(readability-function-size): MHD decides */
 static enum MHD_Result on_request(void *cls, struct MHD_Connection *mhd, const char *url,
                                   const char *method, const char *version, const char *bytes,
                                   size_t *size, void **context)
@@ -280,12 +281,15 @@ uint16_t server_port(const struct server *server)
 {
     const union MHD_DaemonInfo *info =
         MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_LISTEN_FD);
-    struct sockaddr_storage address = {0};
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } address = {.v6 = {0}};
     socklen_t size = sizeof(address);
-    if (!info || getsockname(info->listen_fd, (struct sockaddr *)&address, &size) != 0)
+    if (!info || getsockname(info->listen_fd, &address.any, &size) != 0)
         return 0;
-    return address.ss_family == AF_INET6 ? ntohs(((struct sockaddr_in6 *)&address)->sin6_port)
-                                         : ntohs(((struct sockaddr_in *)&address)->sin_port);
+    return ntohs(address.any.sa_family == AF_INET6 ? address.v6.sin6_port : address.v4.sin_port);
 }
 
 void server_stop(struct server *server, int64_t grace_ms)

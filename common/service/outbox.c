@@ -162,20 +162,23 @@ void outbox_counters(struct outbox *outbox, struct outbox_counters *ret_counters
 
 /* ---- the thread ------------------------------------------------------------------------------ */
 
+static void gather_bucket(struct outbox *outbox, const struct sent *sent)
+{
+    for (; sent; sent = sent->next) {
+        if (!sent->confirmed)
+            continue;
+        if (outbox->done_count == ARRAY_LEN(outbox->done))
+            outbox->overflow = true;
+        else
+            outbox->done[outbox->done_count++] = sent->id;
+    }
+}
+
 static void gather_overflow(struct outbox *outbox)
 {
     outbox->overflow = false;
-    for (size_t i = 0; i < BUCKETS; i++) {
-        for (struct sent *sent = outbox->buckets[i]; sent; sent = sent->next) {
-            if (!sent->confirmed)
-                continue;
-            if (outbox->done_count == ARRAY_LEN(outbox->done)) {
-                outbox->overflow = true;
-                return;
-            }
-            outbox->done[outbox->done_count++] = sent->id;
-        }
-    }
+    for (size_t i = 0; i < BUCKETS && !outbox->overflow; i++)
+        gather_bucket(outbox, outbox->buckets[i]);
 }
 
 /* Deletes a batch of confirmed rows; false when the database did not take it. The lock is held,
