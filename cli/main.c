@@ -53,7 +53,7 @@ uint32_t cli_number(const struct cli *cli, const char *name, uint32_t otherwise,
     if (text && !sv_u64(sv_of(text), most, &number)) {
         (void)cli_fail(CLI_USAGE, "--%s: '%s' is not a whole number from 0 to %u", name, text,
                        most);
-        exit(CLI_USAGE);
+        exit(CLI_USAGE); /* NOLINT(concurrency-mt-unsafe): there is one thread */
     }
     return (uint32_t)number;
 }
@@ -83,23 +83,26 @@ static void print_help(const struct cli *cli)
     config_usage(stdout, cli->flags);
 }
 
+static const struct cli_command *command_named(const char *name)
+{
+    for (size_t i = 0; i < cli_command_count; i++) {
+        if (strcmp(cli_commands[i].name, name) == 0)
+            return &cli_commands[i];
+    }
+    return NULL;
+}
+
 /* The longest name that fits: "queue put" goes before "queue". */
 static const struct cli_command *find_command(int argc, char **argv, int *ret_words)
 {
     char two[64];
-    for (int words = 2; words >= 1; words--) {
-        if (argc < words)
-            continue;
-        (void)snprintf(two, sizeof(two), "%s%s%s", argv[0], words == 2 ? " " : "",
-                       words == 2 ? argv[1] : "");
-        for (size_t i = 0; i < cli_command_count; i++) {
-            if (strcmp(cli_commands[i].name, two) == 0) {
-                *ret_words = words;
-                return &cli_commands[i];
-            }
-        }
+    const struct cli_command *command = NULL;
+    if (argc >= 2) {
+        (void)snprintf(two, sizeof(two), "%s %s", argv[0], argv[1]);
+        command = command_named(two);
     }
-    return NULL;
+    *ret_words = command ? 2 : 1;
+    return command ? command : command_named(argv[0]);
 }
 
 static bool parse_output(struct cli *cli)

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -29,7 +30,7 @@ static void become(const struct child_start *start, int log_fd, pid_t parent)
 {
     sigset_t none;
     (void)sigemptyset(&none);
-    (void)sigprocmask(SIG_SETMASK, &none, NULL);
+    (void)pthread_sigmask(SIG_SETMASK, &none, NULL);
     (void)signal(SIGPIPE, SIG_DFL);
     (void)setsid();
     /* sound here: the signal is bound to the parent's thread, and the supervisor has only one */
@@ -65,20 +66,22 @@ enum err_code child_start(struct child *child, const struct child_start *start, 
     return ERR_OK;
 }
 
-void child_reap(struct child *children, size_t count)
+static void note_end(struct child *children, size_t count, pid_t pid, int status)
 {
-    for (;;) {
-        int status = 0;
-        pid_t pid = waitpid(-1, &status, WNOHANG);
-        if (pid <= 0)
-            return;
-        for (size_t i = 0; i < count; i++) {
-            if (children[i].pid == pid) {
-                children[i].pid = 0;
-                children[i].status = status;
-            }
+    for (size_t i = 0; i < count; i++) {
+        if (children[i].pid == pid) {
+            children[i].pid = 0;
+            children[i].status = status;
         }
     }
+}
+
+void child_reap(struct child *children, size_t count)
+{
+    int status = 0;
+    pid_t pid = 0;
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+        note_end(children, count, pid, status);
 }
 
 bool child_runs(const struct child *child)
