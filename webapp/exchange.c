@@ -142,6 +142,8 @@ static enum MHD_Result hand_over(struct exchange *x, bool check_only)
 
 static enum MHD_Result send_reply(struct exchange *x, struct reply *reply)
 {
+    x->sent_ms = clock_mono_ms(); /* nobody looks at these before the stage says so */
+    x->is_stream = reply->is_stream;
     if (!exchange_advance(x, STAGE_SENT) || !reply->response)
         return MHD_NO;
     struct MHD_Response *response = reply->response;

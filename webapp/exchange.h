@@ -40,6 +40,8 @@ struct exchange {
     uint64_t discarded; /* bytes of a body that is not wanted */
     int64_t began_ms;
     int64_t handed_ms; /* lock: when a handler was asked */
+    int64_t sent_ms;   /* lock: when the answer was given to MHD */
+    bool is_stream;    /* lock: that answer is one */
     struct reply late;
 };
 

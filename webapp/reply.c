@@ -7,11 +7,16 @@
 #define JSON_TYPE "application/json"
 #define RETRY_AFTER_S "2"
 
-void reply_response(struct request *req, unsigned status, struct MHD_Response *take_response)
+static void set_reply(struct request *req, struct reply reply)
 {
     if (req->reply.response)
         MHD_destroy_response(req->reply.response);
-    req->reply = (struct reply){status, take_response};
+    req->reply = reply;
+}
+
+void reply_response(struct request *req, unsigned status, struct MHD_Response *take_response)
+{
+    set_reply(req, (struct reply){status, take_response, .is_stream = true});
 }
 
 void reply_header(struct request *req, const char *name, const char *value)
@@ -29,7 +34,7 @@ static void reply_bytes(struct request *req, unsigned status, const char *type, 
         bytes ? MHD_create_response_from_buffer(size, bytes, MHD_RESPMEM_MUST_FREE) : NULL;
     if (!response)
         free(bytes);
-    reply_response(req, status, response);
+    set_reply(req, (struct reply){status, response, .is_stream = false});
     reply_header(req, "Content-Type", type);
 }
 
@@ -54,8 +59,9 @@ void reply_text(struct request *req, unsigned status, const char *type, struct b
 void reply_empty(struct request *req, unsigned status)
 {
     static char nothing[] = "";
-    reply_response(req, status,
-                   MHD_create_response_from_buffer(0, nothing, MHD_RESPMEM_PERSISTENT));
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer(0, nothing, MHD_RESPMEM_PERSISTENT);
+    set_reply(req, (struct reply){status, response, .is_stream = false});
 }
 
 void reply_problem(struct request *req, const struct err *err, json_t *problem)

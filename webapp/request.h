@@ -32,6 +32,7 @@ enum header_id {
 struct reply {
     unsigned status;
     struct MHD_Response *response; /* NULL: not answered yet */
+    bool is_stream;                /* read from a file or made as it goes: no memory is held */
 };
 
 struct web;
@@ -77,6 +78,7 @@ void request_done(struct request *req);
 void reply_json(struct request *req, unsigned status, json_t *root);
 void reply_text(struct request *req, unsigned status, const char *type, struct buf *take_text);
 void reply_empty(struct request *req, unsigned status);
+/* Of a stream: the reader may take as long as it likes. */
 void reply_response(struct request *req, unsigned status, struct MHD_Response *take_response);
 void reply_header(struct request *req, const char *name, const char *value);
 /* problem+json for err; headers that belong to its code (Retry-After, Allow...) included. */

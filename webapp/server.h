@@ -4,9 +4,10 @@
 
 /* server: HTTP by libmicrohttpd. One thread of it moves bytes; each request is handled by a thread
  * of a bounded pool while its connection is suspended. A clock thread ends what takes too long:
- * a request has web.deadline_ms from its beginning to its last byte (408), and as long again for
- * its answer (504). Handlers may park a request and have it resumed later.
- * Threads: locked. Memory: server_free() frees. */
+ * a request has web.deadline_ms from its beginning to its last byte (408), as long again for its
+ * answer (504), and four times as long until that is read (closed; streams are not limited).
+ * Handlers may park a request and have it resumed later. Threads: locked. Memory: server_free()
+ * frees. */
 
 #include "common/base/err.h"
 #include "webapp/request.h"

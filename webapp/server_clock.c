@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 
 #define TICK_MS 100
+#define READ_FACTOR 4 /* an answer is to be read within so many deadlines */
 #define IDLE_MS 60000 /* a kept-alive connection may be silent so long */
 
 void conn_kill(struct conn *conn, const struct err *err)
@@ -71,6 +72,19 @@ static bool give_up(struct server *server, struct exchange *x, int64_t now_ms)
     return true;
 }
 
+/* Answers are held in memory until they are read: a reader that takes a byte now and then is not
+ * waited for. */
+static void check_reader(struct server *server, struct conn *conn, int64_t now_ms)
+{
+    if (conn->x->is_stream || now_ms - conn->x->sent_ms <= READ_FACTOR * server->deadline_ms)
+        return;
+    server->timed_out++;
+    conn->killed = true;
+    const struct linger none = {.l_onoff = 1}; /* nor shall the system keep what is not read */
+    (void)setsockopt(conn->fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
+    (void)shutdown(conn->fd, SHUT_RDWR);
+}
+
 static void check_conn(struct server *server, struct conn *conn, int64_t now_ms)
 {
     if (conn->killed)
@@ -80,6 +94,8 @@ static void check_conn(struct server *server, struct conn *conn, int64_t now_ms)
         check_arrival(server, conn, now_ms);
     else if (stage == STAGE_HANDLE && give_up(server, conn->x, now_ms))
         MHD_resume_connection(conn->x->mhd);
+    else if (stage == STAGE_SENT)
+        check_reader(server, conn, now_ms);
 }
 
 static void *clock_main(void *arg)

@@ -10,6 +10,8 @@ import time
 
 import pytest
 
+from waiting import wait_until
+
 
 @pytest.fixture(scope="module")
 def web(site):
@@ -129,3 +131,19 @@ def test_a_head_that_can_be_read_in_two_ways_ends_the_connection(web, method, li
     assert got.startswith(b"HTTP/1.1 400 ") and got.count(b"HTTP/1.1 ") == 1, got
     assert json.loads(got.partition(b"\r\n\r\n")[2])["code"] == "SLUICE-1001"
     assert time.monotonic() - began < 2
+
+
+def test_a_reader_that_takes_a_byte_now_and_then_is_cut_off(site):
+    web = site.web("trickle", web_deadline_ms=500)
+    ann = site.client(web)
+    job = ann.submit("true", env={f"V{at}": "x" * 1000 for at in range(500)})
+
+    def is_cut():
+        assert link.recv(1)  # what had arrived before is still there
+        return b"sluice_http_connections 1\n" in ann.get("/metrics").body
+    with socket.socket() as link:
+        link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        link.connect(("127.0.0.1", int(web.url.rsplit(":", 1)[1])))
+        link.sendall(head(f"/v1/jobs/{job}".encode(),
+                          f"Authorization: Bearer {ann.token}".encode()) * 20)
+        wait_until("the connection to end", is_cut, 8, 0.1)
