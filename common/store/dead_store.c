@@ -167,6 +167,32 @@ enum err_code dead_store_count_open(struct store *store, uint64_t *ret_count, st
     return store_once(store, count_open, ret_count, err);
 }
 
+struct probe {
+    const struct uuid *id;
+    bool found;
+};
+
+static enum err_code take_probe(struct txn *txn, void *ctx_, struct err *err)
+{
+    struct probe *ctx = ctx_;
+    uint64_t rows = 0;
+    enum err_code rc =
+        db_exec(txn->db, DB_DEAD_TAKE_PROBE,
+                DB_ARGS(db_uuid(ctx->id), db_text(DEAD_PROBE_PREFIX "%")), &rows, err);
+    ctx->found = ctx->found || rows > 0;
+    return rc;
+}
+
+enum err_code dead_store_take_probe(struct store *store, const struct uuid *id, bool *ret_found,
+                                    struct err *err)
+{
+    struct probe ctx = {.id = id};
+    enum err_code rc = store_once(store, take_probe, &ctx, err);
+    if (rc == ERR_OK)
+        *ret_found = ctx.found;
+    return rc;
+}
+
 /* ---- the job's end --------------------------------------------------------------------------- */
 
 struct ending {

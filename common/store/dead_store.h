@@ -12,6 +12,8 @@
 
 #define DEAD_TEXT_SIZE 200 /* exchange, queue and routing key */
 #define DEAD_PAGE_MAX 1000
+/* A message with this and a UUID for its id is a probe: it gets a row with that id, settled. */
+#define DEAD_PROBE_PREFIX "sluice-probe-"
 
 enum dead_source {
     DEAD_LETTER,    /* a queue gave it up */
@@ -107,6 +109,10 @@ MUST_USE enum err_code dead_store_count_open(struct store *store, uint64_t *ret_
  * live. ERR_CONFLICT: it has moved on. */
 MUST_USE enum err_code job_store_dead_letter(struct store *store, const struct job *job,
                                              const char *detail, struct err *err);
+
+/* Removes the row of a probe; *ret_found: it was there. */
+MUST_USE enum err_code dead_store_take_probe(struct store *store, const struct uuid *id,
+                                             bool *ret_found, struct err *err);
 
 /* ---- for people ------------------------------------------------------------------------------ */
 

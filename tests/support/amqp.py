@@ -4,6 +4,8 @@
 import socket
 import struct
 
+FRAME_BYTES = 100_000  # less than the broker's frame_max
+
 
 def _short(text):
     data = text.encode()
@@ -61,16 +63,39 @@ class Connection:
         assert kind == 1 and got == (group, method), f"{got} {payload[4:]!r}"
         return payload[4:]
 
-    def publish(self, exchange, key, body, content_type="application/json"):
+    def publish(self, exchange, key, body, content_type="application/json", message_id=None):
         """Persistent; back when the broker has confirmed it."""
         self._method(1, 85, 10, b"\0")
         self._expect(85, 11)
         self._method(1, 60, 40, b"\0\0" + _short(exchange) + _short(key) + b"\0")
-        properties = struct.pack(">H", 0x8000 | 0x1000) + _short(content_type) + b"\x02"
+        flags = 0x8000 | 0x1000 | (0x0080 if message_id else 0)
+        properties = struct.pack(">H", flags) + _short(content_type) + b"\x02"
+        properties += _short(message_id) if message_id else b""
         self._frame(2, 1, struct.pack(">HHQ", 60, 0, len(body)) + properties)
-        if body:
-            self._frame(3, 1, body)
+        for at in range(0, len(body), FRAME_BYTES):
+            self._frame(3, 1, body[at:at + FRAME_BYTES])
         self._expect(60, 80)
+
+    def unbind(self, queue, exchange, key):
+        self._method(1, 50, 50, b"\0\0" + _short(queue) + _short(exchange) + _short(key) + _long(b""))
+        self._expect(50, 51)
+
+    def give_back(self, queue, times):
+        """Takes a message of the queue and gives it back, so often; the broker counts that."""
+        self._method(1, 60, 10, struct.pack(">IHB", 0, 1, 0))
+        self._expect(60, 11)
+        self._method(1, 60, 20, b"\0\0" + _short(queue) + _short("test") + b"\0" + _long(b""))
+        self._expect(60, 21)
+        for _ in range(times):
+            deliver = self._expect(60, 60)
+            tag = deliver[1 + deliver[0]:][:8]
+            _kind, header = self._next()
+            size = struct.unpack(">Q", header[4:12])[0]
+            while size > 0:
+                size -= len(self._next()[1])
+            self._method(1, 60, 90, tag + b"\1")
+        self._method(1, 60, 30, _short("test") + b"\0")
+        self._expect(60, 31)
 
     def take(self, queue):
         """Waits for a message and takes it for good; TimeoutError when none comes.

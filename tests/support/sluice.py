@@ -180,6 +180,14 @@ class Site:
         self.processes.append(process)
         return process.start(wait)
 
+    def reader(self, kind, name=None, wait=True, **settings):
+        """sluice-alternate or sluice-deadletter: kind is "alternate" or "deadletter"."""
+        port = free_port()
+        env = self.environment(**({f"{kind}_monitor_port": port} | settings))
+        process = Process(self, f"sluice-{kind}", name or kind, env, f"http://127.0.0.1:{port}")
+        self.processes.append(process)
+        return process.start(wait)
+
     # ---- users
 
     def add_tenant(self, tenant, key=None):

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+#include "readers/common/arrival.h"
+
+#include "common/base/openssl.h"
+#include "common/model/message.h"
+
+#define BEFORE "sluice."
+#define BETWEEN ".submit."
+
+bool arrival_split_queue(const char *name, char *ret_tenant, char *ret_queue)
+{
+    if (strncmp(name, BEFORE, strlen(BEFORE)) != 0)
+        return false;
+    const char *tenant = name + strlen(BEFORE);
+    struct sv tenant_text = {tenant, strcspn(tenant, ".")};
+    const char *rest = tenant + tenant_text.len;
+    if (tenant_text.len == 0 || strncmp(rest, BETWEEN, strlen(BETWEEN)) != 0)
+        return false;
+    struct sv queue_text = sv_of(rest + strlen(BETWEEN));
+    return queue_text.len > 0 && sv_copy(tenant_text, ret_tenant, TENANT_SIZE) &&
+           sv_copy(queue_text, ret_queue, QUEUE_NAME_SIZE);
+}
+
+static void add_bytes(EVP_MD_CTX *md, const void *bytes, uint64_t size)
+{
+    (void)EVP_DigestUpdate(md, &size, sizeof(size));
+    (void)EVP_DigestUpdate(md, bytes, (size_t)size);
+}
+
+static void add_text(EVP_MD_CTX *md, const char *text)
+{
+    add_bytes(md, text, strlen(text));
+}
+
+static void add_number(EVP_MD_CTX *md, uint64_t number)
+{
+    (void)EVP_DigestUpdate(md, &number, sizeof(number));
+}
+
+static void make_digest(const struct bus_delivery *delivery, enum dead_source source,
+                        uint8_t *ret_digest)
+{
+    const struct bus_death *death = &delivery->death;
+    unsigned length = 0;
+    EVP_MD_CTX *md = EVP_MD_CTX_new();
+    (void)EVP_DigestInit_ex(md, EVP_sha256(), NULL);
+    add_text(md, dead_source_text(source));
+    add_bytes(md, delivery->body.ptr, delivery->body.len);
+    add_number(md, delivery->size_bytes);
+    add_text(md, delivery->message_id);
+    add_text(md, delivery->exchange);
+    add_text(md, delivery->routing_key);
+    if (source == DEAD_LETTER) {
+        add_text(md, death->queue);
+        add_text(md, death->reason);
+        add_number(md, death->count);
+        add_number(md, (uint64_t)death->at_s);
+    }
+    (void)EVP_DigestFinal_ex(md, ret_digest, &length);
+    EVP_MD_CTX_free(md);
+}
+
+static void copy(char *to, size_t size, const char *from)
+{
+    (void)snprintf(to, size, "%s", from);
+}
+
+/* A message that died on the way back from a defer queue was published to sluice.submit again by
+ * the broker: its latest death is what brought it here. */
+static void read_origin(enum dead_source source, const struct bus_delivery *delivery,
+                        struct dead_message *message)
+{
+    const struct bus_death *death = &delivery->death;
+    bool died = source == DEAD_LETTER && death->reason[0];
+    copy(message->reason, sizeof(message->reason),
+         source == DEAD_ALTERNATE ? "unroutable"
+         : died                   ? death->reason
+                                  : "unknown");
+    copy(message->exchange_name, sizeof(message->exchange_name),
+         died ? death->exchange : delivery->exchange);
+    copy(message->queue_name, sizeof(message->queue_name), died ? death->queue : "");
+    copy(message->routing_key, sizeof(message->routing_key),
+         died && death->routing_key[0] ? death->routing_key : delivery->routing_key);
+    message->death_count = died ? death->count : 0;
+    message->died_us = died ? death->at_s * 1000000 : 0;
+}
+
+static void read_job(const struct bus_delivery *delivery, struct arrival *arrival)
+{
+    struct message message = {0};
+    struct err err = {0};
+    if (delivery->truncated)
+        (void)err_set(&err, ERR_TOO_LARGE, "message of %llu bytes, of which %zu are kept",
+                      (unsigned long long)delivery->size_bytes, delivery->body.len);
+    else if (message_read(delivery->body, &message, &err) == ERR_OK) {
+        arrival->message.has_job = true;
+        arrival->message.job = message.job;
+        arrival->message.epoch = message.epoch;
+        return;
+    }
+    (void)snprintf(arrival->fault, sizeof(arrival->fault), "%.*s", (int)sizeof(arrival->fault) - 1,
+                   err.text);
+}
+
+/* "sluice-probe-<uuid>": the row gets that id, so that the doctor finds it. */
+static bool read_probe(const char *message_id, struct uuid *ret_id)
+{
+    size_t length = strlen(DEAD_PROBE_PREFIX);
+    return strncmp(message_id, DEAD_PROBE_PREFIX, length) == 0 &&
+           uuid_parse(sv_of(message_id + length), ret_id);
+}
+
+void arrival_read(enum dead_source source, const struct bus_delivery *delivery, struct arrival *ret)
+{
+    struct dead_message *message = &ret->message;
+    char queue[QUEUE_NAME_SIZE];
+    *ret = (struct arrival){.message = {.id = uuid_v7(), .source = source}};
+    read_origin(source, delivery, message);
+    copy(message->message_id, sizeof(message->message_id), delivery->message_id);
+    copy(message->content_type, sizeof(message->content_type), delivery->content_type);
+    copy(message->traceparent, sizeof(message->traceparent), delivery->traceparent);
+    message->delivery_count = delivery->delivery_count;
+    message->size_bytes = delivery->size_bytes;
+    read_job(delivery, ret);
+    ret->is_probe = read_probe(message->message_id, &message->id);
+    if (!arrival_split_queue(message->queue_name, message->tenant, queue) &&
+        !arrival_split_queue(message->routing_key, message->tenant, queue))
+        message->tenant[0] = 0;
+    ret->row = (struct dead_arrival){
+        .message = message, .body = delivery->body, .redelivered = delivery->redelivered};
+    make_digest(delivery, source, ret->row.digest);
+}

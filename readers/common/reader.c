@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: MIT */
+#include "readers/common/reader.h"
+
+#include "common/base/clock.h"
+#include "common/base/fault.h"
+#include "common/base/log.h"
+#include "common/bus/consumer.h"
+#include "common/model/retry.h"
+#include "common/service/daemon.h"
+#include "common/service/metrics.h"
+#include "common/service/monitor.h"
+#include "readers/common/handle.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#define ACQUIRE_TIMEOUT_MS 2000
+#define WAITING_MAX 16 /* one channel: more than one only after its connection was lost */
+
+static const struct retry handle_retry = {100, 5000};
+
+struct reader {
+    const struct reader_kind *kind;
+    struct config *cfg;
+    struct store *store;
+    struct bus_publisher *pub;
+    struct bus_consumer *consumer;
+    struct notify *notify;
+    pthread_t thread;
+    bool thread_runs;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct bus_delivery *waiting[WAITING_MAX];
+    size_t count;
+    bool stop;
+};
+
+/* ---- from the bus to the handler ------------------------------------------------------------- */
+
+static void on_delivery(void *arg, struct bus_delivery **take_delivery)
+{
+    struct reader *reader = arg;
+    (void)pthread_mutex_lock(&reader->lock);
+    bool room = !reader->stop && reader->count < WAITING_MAX;
+    if (room)
+        reader->waiting[reader->count++] = TAKE(*take_delivery);
+    (void)pthread_cond_broadcast(&reader->changed);
+    (void)pthread_mutex_unlock(&reader->lock);
+    if (!room)
+        bus_settle(take_delivery, BUS_REQUEUE);
+}
+
+/* NULL: the end was asked for. */
+static struct bus_delivery *next_delivery(struct reader *reader)
+{
+    struct bus_delivery *delivery = NULL;
+    (void)pthread_mutex_lock(&reader->lock);
+    while (reader->count == 0 && !reader->stop)
+        (void)pthread_cond_wait(&reader->changed, &reader->lock);
+    if (!reader->stop) {
+        delivery = reader->waiting[0];
+        reader->count--;
+        memmove(reader->waiting, reader->waiting + 1, reader->count * sizeof(reader->waiting[0]));
+    }
+    (void)pthread_mutex_unlock(&reader->lock);
+    return delivery;
+}
+
+/* Until it is done, however long the database is away; false: the end was asked for before. */
+static bool handle_at_last(struct reader *reader, const struct bus_delivery *delivery)
+{
+    const struct handle handle = {.cfg = reader->cfg,
+                                  .store = reader->store,
+                                  .pub = reader->pub,
+                                  .notify = reader->notify,
+                                  .source = reader->kind->source};
+    struct err err = {0};
+    for (uint32_t tries = 1;; tries++) {
+        err_clear(&err);
+        if (handle_delivery(&handle, delivery, &err) == ERR_OK)
+            return true;
+        if (err.code != ERR_STOPPING)
+            log_err("dead.message.not_stored", &err);
+        if (daemon_sleep_until(clock_mono_ms() + retry_pause_ms(&handle_retry, tries)))
+            return false;
+    }
+}
+
+static void *handler_main(void *arg)
+{
+    struct reader *reader = arg;
+    struct bus_delivery *delivery = NULL;
+    (void)pthread_setname_np(pthread_self(), "handler");
+    while ((delivery = next_delivery(reader)) != NULL) {
+        bool done = handle_at_last(reader, delivery);
+        FAULT("dead.before_ack");
+        bus_settle(&delivery, done ? BUS_ACK : BUS_REQUEUE);
+    }
+    store_thread_end();
+    return NULL;
+}
+
+/* ---- metrics and readiness ------------------------------------------------------------------- */
+
+/* -1 while the database cannot be asked. */
+static int64_t read_open(void *arg)
+{
+    struct reader *reader = arg;
+    struct err err = {0};
+    uint64_t count = 0;
+    return dead_store_count_open(reader->store, &count, &err) == ERR_OK ? (int64_t)count : -1;
+}
+
+static struct metric open_messages = METRIC_GAUGE_OF(
+    "sluice_dead_messages", "Dead messages that a person should look at; -1: unknown", read_open);
+
+static bool ready(void *arg, struct buf *reasons)
+{
+    struct reader *reader = arg;
+    struct err err = {0};
+    bool database = store_ping(reader->store, &err) == ERR_OK;
+    bool broker = bus_consumer_state(reader->consumer) == BUS_UP &&
+                  bus_publisher_state(reader->pub) != BUS_DOWN;
+    buf_addf(reasons, "\"database\":%s,\"broker\":%s", database ? "true" : "false",
+             broker ? "true" : "false");
+    return database && broker;
+}
+
+static enum err_code start_monitor(struct reader *reader, struct monitor **ret_monitor,
+                                   struct err *err)
+{
+    const struct config *cfg = reader->cfg;
+    bool dead = reader->kind->source == DEAD_LETTER;
+    const struct monitor_config monitor = {
+        .service = reader->kind->service,
+        .listen = dead ? cfg->deadletter_monitor_listen : cfg->alternate_monitor_listen,
+        .port = (uint16_t)(dead ? cfg->deadletter_monitor_port : cfg->alternate_monitor_port),
+        .ready = ready,
+        .arg = reader,
+    };
+    handle_metrics_add();
+    notify_metrics_add();
+    open_messages.arg = reader;
+    metrics_add(&open_messages);
+    return monitor.port ? monitor_start(&monitor, ret_monitor, err) : ERR_OK;
+}
+
+/* ---- the parts ------------------------------------------------------------------------------- */
+
+static enum err_code open_store(struct reader *reader, struct err *err)
+{
+    const struct config *cfg = reader->cfg;
+    const struct store_config store = {
+        .host = cfg->db_host,
+        .user = cfg->db_user,
+        .password = cfg->db_password,
+        .name = cfg->db_name,
+        .tls_ca = cfg->db_tls_ca,
+        .port = (uint16_t)cfg->db_port,
+        .pool_size = cfg->db_pool_size < 4 ? cfg->db_pool_size : 4,
+        .connect_timeout_ms = cfg->db_connect_timeout_ms,
+        .query_timeout_ms = cfg->db_query_timeout_ms,
+        .acquire_timeout_ms = ACQUIRE_TIMEOUT_MS,
+    };
+    return store_open(&store, &reader->store, err);
+}
+
+static enum err_code open_bus(struct reader *reader, struct err *err)
+{
+    const struct config *cfg = reader->cfg;
+    const struct bus_config bus = {
+        .host = cfg->amqp_host,
+        .user = cfg->amqp_user,
+        .password = cfg->amqp_password,
+        .vhost = cfg->amqp_vhost,
+        .name = reader->kind->service,
+        .port = (int)cfg->amqp_port,
+        .heartbeat_s = (int)cfg->amqp_heartbeat_s,
+        .connect_timeout_ms = (int)cfg->amqp_connect_timeout_ms,
+        .confirm_timeout_ms = (int)cfg->amqp_confirm_timeout_ms,
+        .in_flight_max = cfg->amqp_in_flight_max,
+        .delivery_limit = cfg->amqp_delivery_limit,
+    };
+    const struct bus_consumer_setup setup = {
+        .queue = bus_queue_name(reader->kind->queue),
+        .queue_kind = reader->kind->queue,
+        .binding_key = "",
+        .arg = reader,
+        .on_delivery = on_delivery,
+    };
+    enum err_code rc = bus_publisher_open(&bus, &reader->pub, err);
+    if (rc == ERR_OK)
+        rc = bus_consumer_open(&bus, &setup, &reader->consumer, err);
+    return rc;
+}
+
+static enum err_code start_handler(struct reader *reader, struct err *err)
+{
+    int failed = pthread_create(&reader->thread, NULL, handler_main, reader);
+    if (failed)
+        return err_set_errno(err, ERR_NOMEM, failed, "starting the handler's thread");
+    reader->thread_runs = true;
+    /* One channel: of several consumers on a queue with a single active one, one gets messages. */
+    bus_consumer_set_channels(reader->consumer, 1);
+    return ERR_OK;
+}
+
+static void stop_handler(struct reader *reader)
+{
+    (void)pthread_mutex_lock(&reader->lock);
+    reader->stop = true;
+    (void)pthread_cond_broadcast(&reader->changed);
+    (void)pthread_mutex_unlock(&reader->lock);
+    if (reader->thread_runs)
+        (void)pthread_join(reader->thread, NULL);
+    for (size_t i = 0; i < reader->count; i++)
+        bus_settle(&reader->waiting[i], BUS_REQUEUE);
+    reader->count = 0;
+}
+
+static enum err_code run(struct reader *reader, struct err *err)
+{
+    AUTO(monitor_stop) struct monitor *monitor = NULL;
+    struct err waited = {0};
+    enum err_code rc = open_store(reader, err);
+    if (rc == ERR_OK)
+        rc = notify_open(reader->cfg, reader->kind->service, &reader->notify, err);
+    if (rc == ERR_OK)
+        rc = open_bus(reader, err);
+    if (rc == ERR_OK)
+        rc = start_monitor(reader, &monitor, err);
+    if (rc == ERR_OK && store_wait_ready(reader->store, daemon_stop_flag(), &waited) == ERR_OK)
+        rc = start_handler(reader, err);
+    if (rc == ERR_OK) {
+        daemon_notify("READY=1");
+        daemon_wait_stop();
+    }
+    stop_handler(reader);
+    monitor_stop(TAKE(monitor));
+    bus_consumer_free(reader->consumer);
+    bus_publisher_free(reader->pub);
+    notify_close(reader->notify);
+    store_free(reader->store);
+    return rc;
+}
+
+/* ---- the process ----------------------------------------------------------------------------- */
+
+static void set_log_level(const struct config *cfg)
+{
+    enum log_level level = LOG_INFO;
+    if (log_level_parse(sv_of(cfg->log_level), &level))
+        log_set_level(level);
+}
+
+/* The log level; other settings need a restart. */
+static void on_reload(void *arg)
+{
+    AUTO(config_free) struct config *fresh = NULL;
+    struct err err = {0};
+    (void)arg;
+    if (config_load(NULL, &fresh, &err) == ERR_OK)
+        set_log_level(fresh);
+    else
+        log_err("config.reload.refused", &err);
+}
+
+static int live(struct reader *reader)
+{
+    const struct daemon_calls calls = {.reload = on_reload, .arg = reader};
+    struct err err = {0};
+    enum err_code rc = daemon_start(&calls, &err);
+    (void)pthread_mutex_init(&reader->lock, NULL);
+    (void)pthread_cond_init(&reader->changed, NULL);
+    if (rc == ERR_OK)
+        rc = run(reader, &err);
+    if (rc) {
+        log_err("reader.failed", &err);
+        (void)fprintf(stderr, "%s: %s\n", reader->kind->service, err.text);
+    }
+    log_event(LOG_INFO, "reader.ended");
+    store_thread_end();
+    return rc ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int reader_main(const struct reader_kind *kind, int argc, char **argv)
+{
+    struct config_flag flags[] = {
+        {.name = "help", .letter = 'h', .doc = "say this"},
+        {.name = "version", .doc = "say the version"},
+        {.name = NULL},
+    };
+    struct config_args args = {.argc = argc, .argv = argv, .flags = flags};
+    static struct reader reader;
+    struct err err = {0};
+    reader.kind = kind;
+    log_open(kind->service, STDOUT_FILENO, LOG_INFO);
+    enum err_code rc = config_load(&args, &reader.cfg, &err);
+    if (flags[0].count > 0) {
+        (void)printf("usage: %s [flags]\n\n", kind->service);
+        config_usage(stdout, flags);
+        return 0;
+    }
+    if (flags[1].count > 0) {
+        (void)printf("%s %s\n", kind->service, SLUICE_VERSION);
+        return 0;
+    }
+    if (rc || args.rest < argc) {
+        (void)fprintf(stderr, "%s: %s%s\n", kind->service, rc ? err.text : "unexpected argument ",
+                      rc ? "" : argv[args.rest]);
+        config_free(reader.cfg);
+        return 2;
+    }
+    set_log_level(reader.cfg);
+    int status = live(&reader);
+    config_free(reader.cfg);
+    return status;
+}
