@@ -251,6 +251,14 @@ enum err_code followers_open(struct web *web, struct followers **ret_followers, 
     return ERR_OK;
 }
 
+size_t followers_count(struct followers *followers)
+{
+    pthread_mutex_lock(&followers->lock);
+    size_t count = followers->count;
+    pthread_mutex_unlock(&followers->lock);
+    return count;
+}
+
 void followers_stop(struct followers *followers)
 {
     if (!followers)

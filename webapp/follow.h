@@ -17,6 +17,7 @@
 MUST_USE enum err_code followers_open(struct web *web, struct followers **ret_followers,
                                       struct err *err);
 void followers_wake(struct followers *followers, const struct uuid *id); /* this job has ended */
+size_t followers_count(struct followers *followers);
 void followers_stop(struct followers *followers); /* all streams end; they can be taken up again */
 void followers_free(struct followers *followers); /* NULL is allowed */
 

@@ -229,6 +229,14 @@ enum err_code waiters_open(struct web *web, struct waiters **ret_waiters, struct
     return ERR_OK;
 }
 
+size_t waiters_count(struct waiters *waiters)
+{
+    pthread_mutex_lock(&waiters->lock);
+    size_t count = waiters->count;
+    pthread_mutex_unlock(&waiters->lock);
+    return count;
+}
+
 void waiters_stop(struct waiters *waiters)
 {
     if (!waiters)

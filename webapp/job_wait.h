@@ -10,7 +10,8 @@
 
 MUST_USE enum err_code waiters_open(struct web *web, struct waiters **ret_waiters, struct err *err);
 void waiters_wake(struct waiters *waiters, const struct uuid *id); /* this job has ended */
-void waiters_stop(struct waiters *waiters);                        /* all are answered now */
-void waiters_free(struct waiters *waiters);                        /* NULL is allowed */
+size_t waiters_count(struct waiters *waiters);
+void waiters_stop(struct waiters *waiters); /* all are answered now */
+void waiters_free(struct waiters *waiters); /* NULL is allowed */
 
 #endif

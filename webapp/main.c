@@ -10,6 +10,7 @@
 #include "webapp/job_wait.h"
 #include "webapp/sweeper.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define SERVICE "sluice-web"
@@ -194,6 +195,20 @@ static enum err_code serve(struct process *process, struct err *err)
     return ERR_OK;
 }
 
+/* A connection each, and as many again for what they read and for ourselves. */
+static void allow_descriptors(const struct config *cfg)
+{
+    struct rlimit limit;
+    rlim_t wanted = (rlim_t)cfg->web_connections_max * 2 + 256;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted)
+        return;
+    limit.rlim_cur = wanted < limit.rlim_max ? wanted : limit.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
+    if (limit.rlim_cur < wanted)
+        log_event(LOG_WARN, "web.descriptors.few", LOG_U("limit", limit.rlim_cur),
+                  LOG_U("wanted", wanted));
+}
+
 static int run(struct process *process, struct err *err)
 {
     const struct daemon_calls calls = {.reload = on_reload, .arg = process};
@@ -237,6 +252,7 @@ int main(int argc, char **argv)
         return 2;
     }
     set_log_level(process.web.cfg);
+    allow_descriptors(process.web.cfg);
     int status = run(&process, &err);
     config_free(process.web.cfg);
     return status;

@@ -4,12 +4,15 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "webapp/problem.h"
+#include "webapp/web.h"
 
 #include <sys/socket.h>
 
 #define TICK_MS 100
 #define READ_FACTOR 4 /* an answer is to be read within so many deadlines */
 #define IDLE_MS 60000 /* a kept-alive connection may be silent so long */
+#define CROWDED_IDLE_MS 1000
+#define CROWDED_SHARE 8 /* of the deadline is left to requests that arrive */
 
 void conn_kill(struct conn *conn, const struct err *err)
 {
@@ -34,23 +37,33 @@ void conn_kill(struct conn *conn, const struct err *err)
     json_decref(root);
 }
 
+/* MHD takes no connection beyond the limit, so those who hold many idle ones would keep all others
+ * out: close to the limit there is less patience. */
+static bool is_crowded(const struct server *server)
+{
+    unsigned most = server->web->cfg->web_connections_max;
+    return server->conn_count >= most - most / 8;
+}
+
 /* A connection without a request, or with one that is still arriving. */
 static void check_arrival(struct server *server, struct conn *conn, int64_t now_ms)
 {
     const struct exchange *x = conn->x;
+    bool crowded = is_crowded(server);
+    int64_t patience_ms = crowded ? server->deadline_ms / CROWDED_SHARE : server->deadline_ms;
     if (!x && conn->had_request) {
-        if (now_ms - conn->since_ms <= IDLE_MS + server->deadline_ms)
+        if (now_ms - conn->since_ms <= (crowded ? CROWDED_IDLE_MS : IDLE_MS))
             return;
         conn->killed = true; /* nobody waits for an answer */
         (void)shutdown(conn->fd, SHUT_RDWR);
         return;
     }
-    if (now_ms - (x ? x->began_ms : conn->since_ms) <= server->deadline_ms)
+    if (now_ms - (x ? x->began_ms : conn->since_ms) <= patience_ms)
         return;
     struct err err = {0};
     (void)err_set(&err, ERR_REQUEST_TIMEOUT,
-                  "the request did not arrive within %lld ms (web.deadline_ms)",
-                  (long long)server->deadline_ms);
+                  "the request did not arrive within %lld ms (web.deadline_ms, less in a crowd)",
+                  (long long)patience_ms);
     server->timed_out++;
     conn_kill(conn, &err);
 }

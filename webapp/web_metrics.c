@@ -6,6 +6,8 @@
 #include "common/service/metrics.h"
 #include "common/store/job_store.h"
 #include "common/store/outbox_store.h"
+#include "webapp/follow.h"
+#include "webapp/job_wait.h"
 
 static struct metric answers =
     METRIC_COUNTER_BY("sluice_http_answers_total", "Answers by class of status", "class", "1xx",
@@ -84,7 +86,21 @@ static int64_t read_db_in_use(void *arg)
     return counters.in_use;
 }
 
+static int64_t read_waits(void *arg)
+{
+    const struct web *web = arg;
+    return (int64_t)waiters_count(web->waiters);
+}
+
+static int64_t read_followers(void *arg)
+{
+    const struct web *web = arg;
+    return (int64_t)followers_count(web->followers);
+}
+
 static struct metric gauges[] = {
+    METRIC_GAUGE_OF("sluice_http_waits", "Requests that wait for the end of a job", read_waits),
+    METRIC_GAUGE_OF("sluice_http_followers", "Streams of output", read_followers),
     METRIC_GAUGE_OF("sluice_http_connections", "Open connections", read_connections),
     METRIC_GAUGE_OF("sluice_http_waiting", "Requests that wait for a thread", read_waiting),
     METRIC_GAUGE_OF("sluice_http_busy_threads", "Threads that handle a request", read_busy),

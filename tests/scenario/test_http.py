@@ -203,6 +203,41 @@ def test_others_are_served_while_many_requests_drip(web, ann):
             link.close()
 
 
+def test_a_crowd_of_idle_connections_keeps_nobody_out(site):
+    small = site.web("small", web_connections_max=100, web_connections_per_address=30,
+                     web_deadline_ms=60000)
+    port = int(small.url.rsplit(":", 1)[1])
+    crowd = []
+    try:
+        for at in range(120):
+            link = socket.socket()
+            link.bind((f"127.0.0.{2 + at // 24}", 0))
+            link.connect(("127.0.0.1", port))
+            link.sendall(b"GET /v1/who")
+            crowd.append(link)
+        client = site.client(small)
+        client.timeout_s = 30
+        began = time.monotonic()
+        client.get("/v1/whoami").expect(200)
+        assert time.monotonic() - began < 15
+    finally:
+        for link in crowd:
+            link.close()
+
+
+def test_a_hangup_signal_reloads_and_a_bad_file_is_refused(site, tmp_path):
+    path = tmp_path / "sluice.conf"
+    path.write_text("[log]\nlevel = info\n")
+    own = site.web("reload", config=path)
+    own.signal(signal.SIGHUP)
+    own.wait_log("config.reloaded")
+    path.write_text("[log]\nlevel = loud\n")
+    own.signal(signal.SIGHUP)
+    line = own.wait_log("config.reload.refused")
+    assert "loud" in line and "sluice.conf" in line
+    site.client(own).get("/v1/whoami").expect(200)
+
+
 def test_every_answer_carries_its_id_and_is_not_cached(ann):
     answer = ann.get("/v1/whoami", **{"X-Request-Id": "my-id.1"})
     assert answer.headers["X-Request-Id"] == "my-id.1"
@@ -351,7 +386,7 @@ def test_a_stop_finishes_what_is_under_way(site):
         wait_until("the job", lambda: site.count("jobs", "name = 'stop'") == 1)
         job = client.get("/v1/jobs?name=stop").json["jobs"][0]["id"]
         follow = pool.submit(lambda: list(Stream(client, job).events()))
-        wait_until("the stream", lambda: b"sluice_http_requests_total" in client.get(
+        wait_until("the stream", lambda: b"sluice_http_followers 1" in client.get(
             "/metrics").body)
         own.signal(signal.SIGTERM)
         assert wait.result().status in (200, 202)
