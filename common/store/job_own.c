@@ -83,41 +83,57 @@ static bool gives_up(enum job_state state)
     return !job_state_is_active(state);
 }
 
-/* Nothing matched: the job is lost to us, or the moves were made by an earlier call whose commit
- * was unknown. Ownership is given up once per fence, so its event tells; a move that keeps it
- * shows in the row, which only the holder changes. */
-static enum err_code move_lost(struct txn *txn, const struct move *move, struct err *err)
+/* What of the moves the row shows already: those of an earlier call whose commit was unknown. Only
+ * the holder changes the row, so a state under his fence that is one of the moves is that move; an
+ * ownership that is given up shows in its event, which is written once per fence. */
+struct made {
+    size_t count;
+    bool found;
+    bool has_owner;
+    uint64_t fence;
+    char status[STATE_TEXT_SIZE];
+};
+
+static enum err_code read_made(struct txn *txn, const struct move *move, struct made *ret_made,
+                               struct err *err)
 {
     const struct job_hold *hold = move->hold;
+    struct made made = {0};
     struct uuid owner;
-    char status[STATE_TEXT_SIZE] = "";
-    uint64_t fence = 0;
     uint64_t seq = 0;
-    bool found = false;
-    bool has_owner = false;
+    bool given_up = false;
     enum err_code rc = db_one(
         txn->db, DB_JOB_OWNER, DB_ARGS(db_uuid(&hold->id)),
-        DB_COLS(COL_UUID_OR(&owner, &has_owner), COL_U64(&fence), COL_TEXT(status)), &found, err);
-    if (rc)
-        return rc;
-    if (has_owner && uuid_eq(&owner, &hold->worker) && fence == hold->fence &&
-        strcmp(status, job_state_text(move->to)) == 0)
-        return ERR_OK;
-    bool made = false;
-    if (gives_up(move->to))
+        DB_COLS(COL_UUID_OR(&owner, &made.has_owner), COL_U64(&made.fence), COL_TEXT(made.status)),
+        &made.found, err);
+    bool held = made.has_owner && uuid_eq(&owner, &hold->worker) && made.fence == hold->fence;
+    for (size_t i = 0; rc == ERR_OK && held && i < move->moves.count; i++) {
+        if (strcmp(made.status, job_state_text(move->moves.items[i].to)) == 0)
+            made.count = i + 1;
+    }
+    if (rc == ERR_OK && !held && gives_up(move->to))
         rc = db_one(txn->db, DB_EVENT_OF_HOLD,
                     DB_ARGS(db_uuid(&hold->id), db_u64(hold->fence), db_uuid(&hold->worker),
                             db_text(job_state_text(move->to))),
-                    DB_COLS(COL_U64(&seq)), &made, err);
-    if (rc || made)
-        return rc;
+                    DB_COLS(COL_U64(&seq)), &given_up, err);
+    if (given_up)
+        made.count = move->moves.count;
+    if (rc == ERR_OK)
+        *ret_made = made;
+    return rc;
+}
+
+static enum err_code move_lost(struct txn *txn, const struct move *move, const struct made *made,
+                               struct err *err)
+{
     char text[UUID_TEXT_SIZE];
     store_count_fenced(txn->store);
     return err_set(err, ERR_FENCED,
                    "job %s: fence %" PRIu64 " no longer holds it in state %s; it is %s, fence "
                    "%" PRIu64 "%s",
-                   uuid_text(&hold->id, text), hold->fence, job_state_text(move->from),
-                   found ? status : "gone", fence, has_owner ? "" : ", without an owner");
+                   uuid_text(&move->hold->id, text), move->hold->fence, job_state_text(move->from),
+                   made->found ? made->status : "gone", made->fence,
+                   made->has_owner ? "" : ", without an owner");
 }
 
 static struct db_arg u64_if(bool there, uint64_t value)
@@ -167,15 +183,13 @@ static enum err_code update(struct db *db, const struct move *move, uint64_t *re
                    ret_rows, err);
 }
 
-static enum err_code make_moves(struct txn *txn, void *ctx, struct err *err)
+/* The update and its events; *ret_rows is 0 if the row is not held in the state `from`. */
+static enum err_code write_moves(struct txn *txn, struct move *move, uint64_t *ret_rows,
+                                 struct err *err)
 {
-    struct move *move = ctx;
-    uint64_t rows = 0;
-    enum err_code rc = update(txn->db, move, &rows, err);
-    if (rc)
+    enum err_code rc = update(txn->db, move, ret_rows, err);
+    if (rc || *ret_rows == 0)
         return rc;
-    if (rows == 0)
-        return move_lost(txn, move, err);
     struct history history = {
         .job = &move->hold->id,
         .worker = &move->hold->worker,
@@ -184,6 +198,29 @@ static enum err_code make_moves(struct txn *txn, void *ctx, struct err *err)
         .condition = move->outcome ? move->outcome->condition : JOB_COND_NONE,
     };
     return history_write(txn->db, &history, move->moves.items, move->moves.count, &move->seq, err);
+}
+
+static enum err_code make_moves(struct txn *txn, void *ctx, struct err *err)
+{
+    struct move *move = ctx;
+    struct made made = {0};
+    uint64_t rows = 0;
+    enum err_code rc = write_moves(txn, move, &rows, err);
+    if (rc || rows > 0)
+        return rc;
+    rc = read_made(txn, move, &made, err);
+    if (rc || made.count == move->moves.count)
+        return rc;
+    if (made.count > 0) { /* the rest is still to be made */
+        struct move rest = *move;
+        rest.from = move->moves.items[made.count - 1].to;
+        rest.moves.items += made.count;
+        rest.moves.count -= made.count;
+        rc = write_moves(txn, &rest, &rows, err);
+    }
+    if (rc || rows > 0)
+        return rc;
+    return move_lost(txn, move, &made, err);
 }
 
 enum err_code job_store_move(struct store *store, const struct job_hold *hold, enum job_state from,

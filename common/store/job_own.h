@@ -63,7 +63,8 @@ struct job_hold { /* an ownership, as its holder knows it */
  * ownership (owner NULL) and, if terminal, sets ended_at. With a cancel request pending a move
  * that is not to CANCELLED or another terminal state is still allowed: the holder acts on it.
  * ERR_FENCED: the row has another owner, fence or state: the holder has lost it. Repeating a call
- * whose commit was unknown answers ERR_OK when its moves are there. outcome may be NULL. */
+ * whose commit was unknown, also with further moves after its own, makes those that are not there
+ * yet. outcome may be NULL. */
 MUST_USE enum err_code job_store_move(struct store *store, const struct job_hold *hold,
                                       enum job_state from, struct job_moves moves,
                                       const struct job_outcome *outcome, struct err *err);

@@ -128,3 +128,20 @@ def test_a_worker_that_hangs_for_longer_than_its_lease_runs_on(site, ann, queue)
     assert not traces.overlapped()
     assert site.job_row(job, "losses", "attempts") == ["1", "1"]
     wait_empty(site, queue)
+
+
+def test_a_run_that_ends_while_the_commit_of_running_is_unknown_counts(site, ann, queue):
+    traces = Traces(site.path(queue))
+    # The claim is committed; the commits after it are as well, but nobody says so for a while.
+    faults = ";".join(["store.commit.answer_lost=fail@2"] * 12)
+    worker = site.worker(queue, f"{queue}-a", slots=1, fault=faults)
+    job = ann.submit(*traces.command("job"), tags=[queue])
+    traces.wait_runs("job")
+    wait_until("RUNNING to be tried", lambda: worker.log_text().count("answer_lost") >= 3)
+    traces.open()
+    ann.wait_status(job, "FINISHED", timeout_s=60)
+    assert len(traces.runs("job")) == 1
+    assert site.job_row(job, "losses", "attempts") == ["0", "1"]
+    moves = site.moves(job)
+    assert moves.count("RUNNING") == moves.count("ARCHIVING") == moves.count("FINISHED") == 1
+    wait_empty(site, queue)
