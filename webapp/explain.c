@@ -71,7 +71,7 @@ enum err_code queue_explain(struct request *req, struct err *err)
     if (rc == ERR_OK)
         rc = job_request_parse(buf_sv(&req->body), &sent, err);
     if (rc == ERR_OK)
-        rc = submission_complete(req, &sent, &complete, err);
+        rc = submission_complete(req, &sent, false, &complete, err);
     if (rc == ERR_OK)
         rc = router_get(req->web->router, req->who.tenant, &routing, err);
     if (rc)

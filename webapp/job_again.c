@@ -7,8 +7,8 @@
 
 /* ---- POST /v1/jobs/{id}/resubmit ------------------------------------------------------------- */
 
-/* The stored request is complete: the application is merged in already, and is not asked for again
- * (the new job shall do what the old one did). */
+/* The stored request has its application merged in: the new job does what the old one did, though
+ * the application may have changed since. */
 static enum err_code prepare_again(const struct request *req, const struct job *job,
                                    struct submission *ret, struct err *err)
 {
@@ -16,7 +16,7 @@ static enum err_code prepare_again(const struct request *req, const struct job *
     enum err_code rc = job_request_parse(sv_of(job->request), &request, err);
     if (rc)
         return rc;
-    return submission_prepare(req, &request, ret, err);
+    return submission_prepare(req, &request, true, ret, err);
 }
 
 enum err_code job_resubmit(struct request *req, struct err *err)
@@ -79,7 +79,7 @@ static void prepare_item(const struct request *req, json_t *value, size_t index,
         rc = err_set_at(&item->err, ERR_INVALID, prefix,
                         "idempotencyKey is not taken in a batch: submit this job by itself");
     if (rc == ERR_OK)
-        rc = submission_prepare(req, &request, &item->submission, &item->err);
+        rc = submission_prepare(req, &request, false, &item->submission, &item->err);
     if (rc)
         return;
     submission_to_job(req, &item->submission, &item->job);

@@ -26,41 +26,46 @@ enum err_code submission_allowed(const struct request *req, struct err *err)
     return ERR_OK;
 }
 
-static enum err_code merge_app(const struct request *req, const struct job_request *request,
-                               struct job_request **ret_merged, struct err *err)
+/* The application that a request names, if requests may use it. */
+static enum err_code load_app(const struct request *req, const struct job_request *request,
+                              struct app *ret_app, struct err *err)
 {
-    struct app app = {0};
     const char *version = request->app_version ? request->app_version : "";
     enum err_code rc =
-        app_store_get(req->web->store, req->who.tenant, request->app_id, version, &app, err);
+        app_store_get(req->web->store, req->who.tenant, request->app_id, version, ret_app, err);
     if (rc == ERR_NOT_FOUND) {
         err_clear(err);
         return err_set_at(err, ERR_NOT_FOUND, "/appId", "there is no application %s version %s",
                           request->app_id, version);
     }
-    if (rc)
+    if (rc || ret_app->enabled)
         return rc;
-    if (!app.enabled)
-        rc = err_set_at(err, ERR_STATE, "/appId",
-                        "application %s version %s is disabled: an administrator may enable it",
-                        request->app_id, version);
-    else
+    return err_set_at(err, ERR_STATE, "/appId",
+                      "application %s version %s is disabled: an administrator may enable it",
+                      request->app_id, version);
+}
+
+static enum err_code merge_app(const struct request *req, struct job_request **take_request,
+                               bool is_merged, struct job_request **ret_merged, struct err *err)
+{
+    AUTO(job_request_free) struct job_request *request = TAKE(*take_request);
+    struct app app = {0};
+    enum err_code rc = request->app_id ? load_app(req, request, &app, err) : ERR_OK;
+    if (rc == ERR_OK && request->app_id && !is_merged)
         rc = job_request_merge(request, sv_of(app.definition), ret_merged, err);
+    else if (rc == ERR_OK)
+        *ret_merged = TAKE(request);
     app_done(&app);
     return rc;
 }
 
 enum err_code submission_complete(const struct request *req, struct job_request **take_request,
-                                  struct job_request **ret_complete, struct err *err)
+                                  bool is_merged, struct job_request **ret_complete,
+                                  struct err *err)
 {
     const struct config *cfg = req->web->cfg;
-    AUTO(job_request_free) struct job_request *request = TAKE(*take_request);
     AUTO(job_request_free) struct job_request *complete = NULL;
-    enum err_code rc = ERR_OK;
-    if (request->app_id)
-        rc = merge_app(req, request, &complete, err);
-    else
-        complete = TAKE(request);
+    enum err_code rc = merge_app(req, take_request, is_merged, &complete, err);
     if (rc == ERR_OK)
         rc = job_request_complete(complete, cfg->limits_default_minutes * 60u,
                                   cfg->limits_max_minutes * 60u, err);
@@ -118,13 +123,14 @@ static enum err_code choose_queue(const struct request *req, bool named_limit,
                           "the job asks for %u s; its queue %s allows %u s", request->max_seconds,
                           queue->queue.name, most);
     request->max_seconds = most;
+    (void)json_object_del(request->root, "maxMinutes"); /* of the application */
     if (json_object_set_new(request->root, "maxSeconds", json_integer(most)))
         return err_set(err, ERR_NOMEM, "out of memory");
     return ERR_OK;
 }
 
 enum err_code submission_prepare(const struct request *req, struct job_request **take_request,
-                                 struct submission *ret, struct err *err)
+                                 bool is_merged, struct submission *ret, struct err *err)
 {
     AUTO(job_request_free) struct job_request *request = TAKE(*take_request);
     bool named_limit = request->has_max_seconds;
@@ -132,7 +138,7 @@ enum err_code submission_prepare(const struct request *req, struct job_request *
     if (rc == ERR_OK)
         rc = hash_request(request, ret->hash, err);
     if (rc == ERR_OK)
-        rc = submission_complete(req, &request, &ret->request, err);
+        rc = submission_complete(req, &request, is_merged, &ret->request, err);
     if (rc == ERR_OK)
         rc = choose_queue(req, named_limit, ret, err);
     if (rc)
@@ -232,7 +238,7 @@ enum err_code job_submit(struct request *req, struct err *err)
     if (rc == ERR_OK)
         rc = submission_allowed(req, err);
     if (rc == ERR_OK)
-        rc = submission_prepare(req, &request, &submission, err);
+        rc = submission_prepare(req, &request, false, &submission, err);
     if (rc)
         return rc;
     submission_to_job(req, &submission, &job);

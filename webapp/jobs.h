@@ -32,13 +32,14 @@ void submission_done(struct submission *submission);
 #define SUBMISSION_AUTO __attribute__((cleanup(submission_done)))
 
 /* Application merged in, limits checked, queue chosen. request is consumed. ERR_STATE: the
- * application is disabled. */
+ * application is disabled. is_merged: the application is merged in already (a stored request); it
+ * must still be there and enabled. */
 MUST_USE enum err_code submission_prepare(const struct request *req,
-                                          struct job_request **take_request, struct submission *ret,
-                                          struct err *err);
+                                          struct job_request **take_request, bool is_merged,
+                                          struct submission *ret, struct err *err);
 /* Application merged in and limits checked; the first half of the above, for explain. */
 MUST_USE enum err_code submission_complete(const struct request *req,
-                                           struct job_request **take_request,
+                                           struct job_request **take_request, bool is_merged,
                                            struct job_request **ret_complete, struct err *err);
 /* Points into submission and req. */
 void submission_to_job(const struct request *req, const struct submission *submission,

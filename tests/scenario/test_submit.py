@@ -130,6 +130,33 @@ def test_a_disabled_app_takes_no_jobs_until_it_is_enabled(site, web, ann):
     ann.post("/v1/jobs", request).expect(201)
 
 
+def test_a_resubmitted_job_has_the_same_request(site, web, ann):
+    root = site.client(web, "root", "admin")
+    root.put("/v1/apps/again/1", {"command": ["echo"], "args": ["a"], "tags": ["t"]}).expect(201)
+    first = ann.post("/v1/jobs", {"name": "a", "appId": "again", "appVersion": "1", "args": ["b"],
+                                  "tags": ["u"]}).expect(201).json
+    second = ann.post(f"/v1/jobs/{first['id']}/resubmit").expect(201).json
+    assert second["id"] != first["id"] and second["request"] == first["request"]
+    assert second["queue"] == first["queue"] and second["tags"] == first["tags"]
+    root.post("/v1/apps/again/1/disable").expect(200)
+    ann.post(f"/v1/jobs/{first['id']}/resubmit").problem(409)
+
+
+def test_a_queues_limit_bounds_its_jobs(site, web, ann):
+    root = site.client(web, "root", "admin")
+    root.put_queue("brief", 77, "'brief' IN tags", maxMinutes=2).expect(201)
+    root.put("/v1/apps/slow/1", {"command": ["true"], "maxMinutes": 90}).expect(201)
+    brief = {"name": "a", "command": ["true"], "tags": ["brief"]}
+    assert ann.post("/v1/jobs", brief).expect(201).json["maxSeconds"] == 120
+    assert ann.post("/v1/jobs", brief | {"maxMinutes": 1}).expect(201).json["maxSeconds"] == 60
+    problem = ann.post("/v1/jobs", brief | {"maxMinutes": 3}).problem(400)
+    assert problem["errors"][0]["pointer"] == "/maxMinutes"
+    app = ann.post("/v1/jobs", {"name": "a", "appId": "slow", "appVersion": "1",
+                                "tags": ["brief"]}).expect(201).json
+    assert app["maxSeconds"] == 120
+    ann.post(f"/v1/jobs/{app['id']}/resubmit").expect(201)
+
+
 def test_hidden_jobs_are_not_listed(ann):
     job = ann.submit("true", name="shy")
     ann.post(f"/v1/jobs/{job}/hide").problem(409)  # one that has not ended is not hidden
