@@ -8,29 +8,9 @@ import pytest
 
 import sluice
 from jobs import Traces
-from servers import Servers
-from sluice import Site
 from waiting import wait_until
 
 LONG, WAITING = 8, 100
-
-
-@pytest.fixture(scope="module")
-def servers():
-    with Servers() as made:
-        yield made
-
-
-@pytest.fixture
-def own(servers):
-    with Site(servers) as made:
-        yield made
-        for process in made.processes:
-            print(f"---- {process.name}\n{process.log_tail()}")
-        for server in (servers.mariadb, servers.rabbitmq):  # a test that failed may leave one down
-            if not server.alive():
-                server.start()
-                server.wait_ready()
 
 
 class Load:

@@ -6,25 +6,9 @@ import time
 
 import pytest
 
-from servers import Servers
-from sluice import Site
 from waiting import wait_until
 
 REQUEST = {"name": "once", "command": ["true"]}
-
-
-@pytest.fixture(scope="module")
-def servers():
-    with Servers() as made:
-        yield made
-
-
-@pytest.fixture
-def own(servers):
-    with Site(servers) as made:
-        yield made
-        for process in made.processes:
-            print(f"---- {process.name}\n{process.log_tail()}")
 
 
 @pytest.mark.parametrize("point", [

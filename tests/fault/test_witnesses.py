@@ -5,26 +5,10 @@ import pytest
 
 import sluice
 from jobs import Traces
-from servers import Servers
-from sluice import Site
 from waiting import stays_true, wait_until
 
 JOBS = 2
 AWAY_S = 3 * sluice.LEASE_MS / 1000
-
-
-@pytest.fixture(scope="module")
-def servers():
-    with Servers() as made:
-        yield made
-
-
-@pytest.fixture
-def own(servers):
-    with Site(servers) as made:
-        yield made
-        for process in made.processes:
-            print(f"---- {process.name}\n{process.log_tail()}")
 
 
 @pytest.mark.parametrize("which", ["mariadb", "rabbitmq"])
