@@ -135,6 +135,7 @@ void adopt_drive(struct worker *w, struct slot *slot, void *adopted)
     struct run *run = adopted;
     (void)w;
     run->slot = slot;
+    log_set_request(run->id_text);
     (void)run_drive(run);
     slot_release_job(slot);
     run_close(run);

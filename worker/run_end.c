@@ -23,8 +23,11 @@ static struct job_outcome outcome_row(const struct run *run)
         .reason = run->end.reason[0] ? run->end.reason : NULL,
         .attempt = run->end.attempt,
     };
-    if (!run->exited)
+    if (!run->exited) {
+        if (run->job->losses)
+            kept_output_find(run, &row);
         return row;
+    }
     row.run_fence = run->run;
     row.has_exit_code = record->exit_code >= 0 && !record->signal && !record->start_error[0];
     row.exit_code = row.has_exit_code ? record->exit_code : 0;
