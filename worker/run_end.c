@@ -145,9 +145,10 @@ void run_drop(struct run *run)
     struct err err = {0};
     log_fenced(run);
     if (run->started && !run->exited) {
-        best_effort(runner_link_kill(run->w->runner, &run->job->id, run->runner_fence, 0,
-                                     KILL_NOTE_FENCED, &err));
-        (void)slot_wait(run->slot, MAIL_EXITED, clock_mono_ms() + DROP_WAIT_MS);
+        enum err_code rc = runner_link_kill(run->w->runner, &run->job->id, run->runner_fence, 0,
+                                            KILL_NOTE_FENCED, &err);
+        if (rc != ERR_NOT_FOUND && rc != ERR_FENCED) /* else the runner holds no such run */
+            (void)slot_wait(run->slot, MAIL_EXITED, clock_mono_ms() + DROP_WAIT_MS);
     }
     /* A worker that drops everything leaves the runs to the list of its next incarnation. */
     if (!atomic_load(&run->w->fenced))
