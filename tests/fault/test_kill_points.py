@@ -8,6 +8,7 @@ import pytest
 
 import sluice
 from jobs import Traces
+from waiting import wait_until
 
 # point: is there a process when the worker dies there
 POINTS = {
@@ -88,3 +89,26 @@ def test_another_worker_runs_it_after_the_lease(site, ann, queue, point):
     check_end(site, ann, job, traces)
     assert len(traces.runs("job")) <= 2
     assert site.job_row(job, "attempts") == ["1"]
+
+
+@pytest.mark.parametrize("point", [*POINTS, *END_POINTS])
+def test_a_cancel_at_any_point_leaves_one_end_and_no_process(site, ann, queue, point):
+    traces = Traces(site.path(queue))
+    if point in END_POINTS:
+        traces.open()
+    worker = site.worker(queue, f"{queue}-a", slots=1, fault=f"{point}=sleep:1000@1")
+    job = ann.submit(*traces.command("job"), tags=[queue])
+    worker.wait_log("fault.injected")
+    answer = ann.cancel(job)
+    ended = ann.wait_end(job, timeout_s=10)
+    wait_until("its processes to be gone", lambda: not sluice.job_pids(job), 5)
+    if point in ("worker.terminal_committed", "worker.acknowledged"):
+        assert answer.status == 409 and ended["status"] == "FINISHED"
+    elif point in POINTS:
+        assert ended["status"] == "CANCELLED"
+    else:
+        assert ended["status"] in ("CANCELLED", "FINISHED")
+    assert sum(site.moves(job).count(end) for end in ("CANCELLED", "FINISHED", "FAILED")) == 1
+    assert ann.cancel(job).status == 409
+    assert len(traces.runs("job")) <= 1
+    site.wait_clean()
