@@ -7,6 +7,7 @@
 #include "common/base/log.h"
 #include "common/model/message.h"
 #include "common/model/retry.h"
+#include "common/service/daemon.h"
 #include "common/store/outbox_store.h"
 #include "worker/stats.h"
 
@@ -217,7 +218,7 @@ enum phase_result run_lose(struct run *run)
         enum err_code rc = run_claim(run, true, true, detail, &err);
         if (rc == ERR_OK) {
             metric_count(&stat_losses, 0, 1);
-            return PHASE_DONE;
+            return daemon_stopping() ? PHASE_LEFT : PHASE_DONE; /* left: given back */
         }
         if (rc == ERR_CONFLICT || rc == ERR_FENCED)
             return PHASE_FENCED;
