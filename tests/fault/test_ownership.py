@@ -145,3 +145,20 @@ def test_a_run_that_ends_while_the_commit_of_running_is_unknown_counts(site, ann
     moves = site.moves(job)
     assert moves.count("RUNNING") == moves.count("ARCHIVING") == moves.count("FINISHED") == 1
     wait_empty(site, queue)
+
+
+def test_a_worker_that_is_told_to_stop_begins_no_lost_job_again(site, ann, queue):
+    """As a service manager does that signals every process of a service."""
+    traces = Traces(site.path(queue))
+    worker, job, shell = start_one(site, ann, queue, traces)
+    worker.signal(signal.SIGTERM)
+    worker.wait_log("daemon.stopping")
+    os.kill(sluice.parent(shell[0]), signal.SIGTERM)
+    assert worker.wait(10) == 0
+    assert traces.runs("job") == shell and not sluice.job_pids(job)
+    assert site.job_row(job, "losses", "owner_worker") == ["1", None]
+    site.worker(queue, f"{queue}-b", slots=1)
+    traces.open()
+    ann.wait_status(job, "FINISHED")
+    assert site.job_row(job, "losses", "attempts") == ["1", "1"]
+    wait_empty(site, queue)
