@@ -24,6 +24,12 @@ static enum err_code read_mode(const struct member *member, unsigned *ret_mode, 
 static enum err_code check_url(const struct member *member, const char *url, struct err *err)
 {
     static const char *const schemes[] = {"http://", "https://", "file:///"};
+    for (const char *at = url; *at; at++) {
+        if ((unsigned char)*at < 0x20 || *at == 0x7F)
+            return err_set_at(err, ERR_INVALID, member->pointer,
+                              "an address holds no control characters; byte %zu is one",
+                              (size_t)(at - url) + 1);
+    }
     for (size_t i = 0; i < ARRAY_LEN(schemes); i++) {
         if (strncmp(url, schemes[i], strlen(schemes[i])) == 0 && url[strlen(schemes[i])])
             return ERR_OK;

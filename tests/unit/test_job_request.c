@@ -64,6 +64,9 @@ static void every_fault_is_told_with_its_pointer(void **unused)
          "/fileInputs/0/targetPath"},
         {"{" PLAIN ",\"fileInputs\":[{\"sourceUrl\":\"ftp://x/\",\"targetPath\":\"x\"}]}",
          ERR_INVALID, "/fileInputs/0/sourceUrl"},
+        {"{" PLAIN
+         ",\"fileInputs\":[{\"sourceUrl\":\"http://x/\\r\\nHost: y\",\"targetPath\":\"x\"}]}",
+         ERR_INVALID, "/fileInputs/0/sourceUrl"},
         {"{" PLAIN ",\"fileInputs\":[{\"targetPath\":\"x\"}]}", ERR_INVALID, "/fileInputs/0"},
         {"{" PLAIN ",\"fileInputs\":[{\"content\":\"\",\"targetPath\":\"x\",\"mode\":\"7777\"}]}",
          ERR_INVALID, "/fileInputs/0/mode"},
