@@ -140,6 +140,18 @@ static enum MHD_Result hand_over(struct exchange *x, bool check_only)
     return MHD_YES;
 }
 
+static void log_answer(const struct exchange *x, const struct reply *reply)
+{
+    const struct request *req = &x->req;
+    bool is_late = reply == &x->late; /* a handler thread may write to the request still */
+    log_event(LOG_DEBUG, "http.answer", LOG_S("id", req->id),
+              LOG_S("route", req->route ? req->route->name : NULL),
+              LOG_V("path", ((struct sv){req->uri.raw, req->uri.path_length})),
+              LOG_U("status", reply->status), LOG_S("tenant", is_late ? NULL : req->who.tenant),
+              LOG_S("user", is_late ? NULL : req->who.user),
+              LOG_I("ms", clock_mono_ms() - x->began_ms));
+}
+
 static enum MHD_Result send_reply(struct exchange *x, struct reply *reply)
 {
     x->sent_ms = clock_mono_ms(); /* nobody looks at these before the stage says so */
@@ -155,6 +167,7 @@ static enum MHD_Result send_reply(struct exchange *x, struct reply *reply)
         (void)MHD_add_response_header(response, "traceparent", x->req.trace);
     if (atomic_load(&x->server->stopping) || x->must_close)
         (void)MHD_add_response_header(response, "Connection", "close");
+    log_answer(x, reply);
     web_count_request(x->req.web, x->req.route, reply->status, clock_mono_ms() - x->began_ms);
     enum MHD_Result result = MHD_queue_response(x->mhd, reply->status, response);
     MHD_destroy_response(response);

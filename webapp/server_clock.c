@@ -98,6 +98,21 @@ static void check_reader(struct server *server, struct conn *conn, int64_t now_m
     (void)shutdown(conn->fd, SHUT_RDWR);
 }
 
+/* Nobody reads the answer that a parked request waits for. */
+static bool has_left(const struct conn *conn)
+{
+    char byte;
+    return recv(conn->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+static void check_parked(struct conn *conn)
+{
+    if (!has_left(conn))
+        return;
+    conn->x->stage = STAGE_LATE; /* without a reply: MHD closes the connection */
+    MHD_resume_connection(conn->x->mhd);
+}
+
 static void check_conn(struct server *server, struct conn *conn, int64_t now_ms)
 {
     if (conn->killed)
@@ -107,6 +122,8 @@ static void check_conn(struct server *server, struct conn *conn, int64_t now_ms)
         check_arrival(server, conn, now_ms);
     else if (stage == STAGE_HANDLE && give_up(server, conn->x, now_ms))
         MHD_resume_connection(conn->x->mhd);
+    else if (stage == STAGE_PARKED)
+        check_parked(conn);
     else if (stage == STAGE_SENT)
         check_reader(server, conn, now_ms);
 }

@@ -304,6 +304,20 @@ def test_a_wait_that_is_over_answers_202_with_the_state(ann):
     assert 0.9 < time.monotonic() - began < 3
 
 
+def test_a_wait_that_nobody_reads_is_given_up(web, ann):
+    with connect(web) as link:
+        body = json.dumps({"name": "left", "command": ["true"]}).encode()
+        link.sendall(head(ann, path="/v1/jobs?wait=100", Content_Length=len(body)) + body)
+        wait_until("the wait", lambda: gauge(ann, "sluice_http_waits") == 1)
+        before = gauge(ann, "sluice_http_connections")
+    wait_until("the connection to be closed",
+               lambda: gauge(ann, "sluice_http_connections") < before)
+
+
+def gauge(ann, name):
+    return int(ann.get("/metrics").body.decode().split(f"\n{name} ")[1].split("\n")[0])
+
+
 def test_many_waits_hold_no_thread(site):
     few = site.web("few", web_threads=2)
     client = site.client(few)
