@@ -100,6 +100,31 @@ def test_the_role_decides_who_submits(site, web, role, status):
     answer.expect(status)
 
 
+ROLES = ["viewer", "user", "operator", "admin"]
+NOBODY = "00000000-0000-7000-8000-000000000000"
+
+
+@pytest.mark.parametrize("role", [None] + ROLES)
+def test_every_route_is_open_to_the_roles_that_the_contract_names(site, web, role):
+    client = site.client(web, "rob", role or "x")
+    if role is None:
+        client.token = None
+    for path, item in client.get("/v1/openapi.json").expect(200).json["paths"].items():
+        for name in ("{id}", "{name}", "{stream}", "{path}", "{version}"):
+            path = path.replace(name, {"{stream}": "stdout", "{id}": NOBODY}.get(name, "none"))
+        for method, operation in item.items():
+            body = b"{}" if "requestBody" in operation else None
+            answer = client.call(method.upper(), path, body, {"Content-Type": "application/json"})
+            if "x-role" not in operation:
+                answer.expect(200)
+            elif role is None:
+                answer.problem(401)
+            elif ROLES.index(role) < ROLES.index(operation["x-role"]):
+                answer.problem(403)
+            else:
+                assert answer.status not in (401, 403), (method, path, answer)
+
+
 def test_a_user_acts_on_own_jobs_only(site, web):
     job = site.client(web, "ann").submit("true")
     site.client(web, "bob", "viewer").get(f"/v1/jobs/{job}").expect(200)
