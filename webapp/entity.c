@@ -57,6 +57,15 @@ enum err_code entity_condition(const struct request *req, struct entity_conditio
     return ERR_OK;
 }
 
+enum err_code entity_condition_of_delete(const struct request *req,
+                                         struct entity_condition *ret_condition, struct err *err)
+{
+    enum err_code rc = entity_condition(req, ret_condition, err);
+    if (rc == ERR_OK && ret_condition->expect_version == UINT32_MAX)
+        rc = err_set_at(err, ERR_INVALID, "If-None-Match", "it makes no sense with DELETE");
+    return rc;
+}
+
 void reply_tag(struct request *req, uint32_t version)
 {
     char tag[16];

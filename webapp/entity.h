@@ -25,6 +25,10 @@ struct entity_condition {
 /* ERR_INVALID: neither "*" nor one tag that we could have given. */
 MUST_USE enum err_code entity_condition(const struct request *req,
                                         struct entity_condition *ret_condition, struct err *err);
+/* As above for DELETE, where If-None-Match makes no sense. */
+MUST_USE enum err_code entity_condition_of_delete(const struct request *req,
+                                                  struct entity_condition *ret_condition,
+                                                  struct err *err);
 void reply_tag(struct request *req, uint32_t version); /* ETag */
 
 #endif

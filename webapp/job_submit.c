@@ -5,6 +5,7 @@
 #include "common/base/fault.h"
 #include "common/base/log.h"
 #include "common/store/app_store.h"
+#include "common/store/system_store.h"
 #include "webapp/handlers.h"
 #include "webapp/job_view.h"
 
@@ -26,7 +27,7 @@ enum err_code submission_allowed(const struct request *req, struct err *err)
     return ERR_OK;
 }
 
-/* The application that a request names, if requests may use it. */
+/* The application that a request names. */
 static enum err_code load_app(const struct request *req, const struct job_request *request,
                               struct app *ret_app, struct err *err)
 {
@@ -38,11 +39,7 @@ static enum err_code load_app(const struct request *req, const struct job_reques
         return err_set_at(err, ERR_NOT_FOUND, "/appId", "there is no application %s version %s",
                           request->app_id, version);
     }
-    if (rc || ret_app->enabled)
-        return rc;
-    return err_set_at(err, ERR_STATE, "/appId",
-                      "application %s version %s is disabled: an administrator may enable it",
-                      request->app_id, version);
+    return rc; /* one that is disabled holds the job when its turn comes */
 }
 
 static enum err_code merge_app(const struct request *req, struct job_request **take_request,
@@ -129,6 +126,20 @@ static enum err_code choose_queue(const struct request *req, bool named_limit,
     return ERR_OK;
 }
 
+static enum err_code check_system(const struct request *req, const struct job_request *request,
+                                  struct err *err)
+{
+    struct job_system row;
+    if (!request->system_id)
+        return ERR_OK;
+    enum err_code rc =
+        system_store_get(req->web->store, req->who.tenant, request->system_id, &row, err);
+    if (rc != ERR_NOT_FOUND)
+        return rc;
+    err_clear(err);
+    return err_set_at(err, ERR_NOT_FOUND, "/systemId", "there is no system %s", request->system_id);
+}
+
 enum err_code submission_prepare(const struct request *req, struct job_request **take_request,
                                  bool is_merged, struct submission *ret, struct err *err)
 {
@@ -139,6 +150,8 @@ enum err_code submission_prepare(const struct request *req, struct job_request *
         rc = hash_request(request, ret->hash, err);
     if (rc == ERR_OK)
         rc = submission_complete(req, &request, is_merged, &ret->request, err);
+    if (rc == ERR_OK)
+        rc = check_system(req, ret->request, err);
     if (rc == ERR_OK)
         rc = choose_queue(req, named_limit, ret, err);
     if (rc)

@@ -31,9 +31,9 @@ struct submission {
 void submission_done(struct submission *submission);
 #define SUBMISSION_AUTO __attribute__((cleanup(submission_done)))
 
-/* Application merged in, limits checked, queue chosen. request is consumed. ERR_STATE: the
- * application is disabled. is_merged: the application is merged in already (a stored request); it
- * must still be there and enabled. */
+/* Application merged in, limits checked, queue chosen. request is consumed. ERR_NOT_FOUND: its
+ * application or its system. is_merged: the application is merged in already (a stored request); it
+ * must still be there. */
 MUST_USE enum err_code submission_prepare(const struct request *req,
                                           struct job_request **take_request, bool is_merged,
                                           struct submission *ret, struct err *err);

@@ -43,6 +43,7 @@ def root(site, webs):
     admin = site.client(webs[0], "root", "admin")
     for name, (priority, text) in FILTERS.items():
         admin.put_queue(name, priority, text).expect(201)
+    admin.put("/v1/systems/local", {}).expect(201)
     for app in ("sim_flow", "simflow"):
         admin.put(f"/v1/apps/{app}/1", {"command": ["true"]}).expect(200, 201)
     return admin
