@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #define POLL_MS 100
+#define CONNECT_MS 15000L
 #define REDIRECTS_MAX 5L
 #define PIECE_BYTES ((size_t)64 * 1024)
 
@@ -84,10 +85,80 @@ static enum err_code perform(CURLM *multi, struct transfer *transfer)
     return ERR_OK;
 }
 
-static enum err_code result_of(CURLM *multi, CURL *easy, const char *detail, struct err *err)
+/* Errors that may pass, and what the job waits for then. All others are of the input itself: asking
+ * again would give the same answer. */
+static const struct {
+    CURLcode code;
+    long status; /* of HTTP, with CURLE_HTTP_RETURNED_ERROR */
+    enum job_condition condition;
+} passing[] = {
+    {CURLE_COULDNT_RESOLVE_HOST, 0, JOB_COND_CONNECTION_FAILED},
+    {CURLE_COULDNT_CONNECT, 0, JOB_COND_CONNECTION_FAILED},
+    {CURLE_OPERATION_TIMEDOUT, 0, JOB_COND_CONNECTION_FAILED}, /* only connecting is timed so */
+    {CURLE_HTTP_RETURNED_ERROR, 401, JOB_COND_AUTHENTICATION_FAILED},
+    {CURLE_HTTP_RETURNED_ERROR, 403, JOB_COND_AUTHENTICATION_FAILED},
+};
+
+static enum job_condition condition_of(CURLcode code, long status)
+{
+    for (size_t i = 0; i < ARRAY_LEN(passing); i++) {
+        if (passing[i].code == code && (passing[i].status == 0 || passing[i].status == status))
+            return passing[i].condition;
+    }
+    return JOB_COND_NONE;
+}
+
+/* One part of a URL as text; "" in place of one that is not there. */
+static bool copy_part(CURLU *url, CURLUPart part, char *ret_text, size_t size)
+{
+    char *text = NULL;
+    bool good =
+        curl_url_get(url, part, &text, CURLU_DEFAULT_PORT) == CURLUE_OK && strlen(text) < size;
+    (void)snprintf(ret_text, size, "%s", good ? text : "");
+    curl_free(text);
+    return good;
+}
+
+static bool split_url(CURLU *url, struct fetch_cause *cause)
+{
+    char host[FETCH_HOST_SIZE];
+    char port[8];
+    uint64_t number = 0;
+    if (!copy_part(url, CURLUPART_HOST, host, sizeof(host)) ||
+        !copy_part(url, CURLUPART_PORT, port, sizeof(port)) ||
+        !sv_u64(sv_of(port), UINT16_MAX, &number))
+        return false;
+    bool literal = host[0] == '[';
+    (void)snprintf(cause->host, sizeof(cause->host), "%.*s", (int)strcspn(host + literal, "]"),
+                   host + literal);
+    cause->port = (uint16_t)number;
+    (void)curl_url_set(url, CURLUPART_USER, NULL, 0);
+    (void)curl_url_set(url, CURLUPART_PASSWORD, NULL, 0);
+    (void)curl_url_set(url, CURLUPART_OPTIONS, NULL, 0);
+    (void)curl_url_set(url, CURLUPART_QUERY, NULL, 0);
+    (void)curl_url_set(url, CURLUPART_FRAGMENT, NULL, 0);
+    return copy_part(url, CURLUPART_URL, cause->url, sizeof(cause->url));
+}
+
+/* The server that was asked last: after a redirection it is not the one of the request. */
+static void find_cause(CURL *easy, CURLcode code, long status, struct fetch_cause *cause)
+{
+    const char *text = NULL;
+    enum job_condition condition = condition_of(code, status);
+    CURLU *url = condition ? curl_url() : NULL;
+    if (url && curl_easy_getinfo(easy, CURLINFO_EFFECTIVE_URL, &text) == CURLE_OK && text &&
+        sv_is_utf8(sv_of(text)) && curl_url_set(url, CURLUPART_URL, text, 0) == CURLUE_OK &&
+        split_url(url, cause))
+        cause->condition = condition;
+    curl_url_cleanup(url);
+}
+
+static enum err_code result_of(CURLM *multi, CURL *easy, struct transfer *transfer,
+                               const char *detail)
 {
     int left = 0;
     long status = 0;
+    struct err *err = transfer->err;
     const CURLMsg *message = curl_multi_info_read(multi, &left);
     if (err->code)
         return err->code;
@@ -96,6 +167,8 @@ static enum err_code result_of(CURLM *multi, CURL *easy, const char *detail, str
     if (message->data.result == CURLE_OK)
         return ERR_OK;
     (void)curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
+    if (transfer->fetch->cause)
+        find_cause(easy, message->data.result, status, transfer->fetch->cause);
     if (message->data.result == CURLE_HTTP_RETURNED_ERROR)
         return err_set(err, ERR_IO, "the server answered with status %ld", status);
     return err_set(err, ERR_IO, "%s",
@@ -105,6 +178,8 @@ static enum err_code result_of(CURLM *multi, CURL *easy, const char *detail, str
 static bool set_options(CURL *easy, struct transfer *transfer, char *detail)
 {
     CURLcode bad = CURLE_OK;
+    int64_t left_ms = transfer->fetch->deadline_ms - clock_mono_ms();
+    long connect_ms = left_ms / 2 < CONNECT_MS ? (long)(left_ms / 2) : CONNECT_MS;
     bad |= curl_easy_setopt(easy, CURLOPT_URL, transfer->fetch->url);
     bad |= curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
     bad |= curl_easy_setopt(easy, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
@@ -112,6 +187,7 @@ static bool set_options(CURL *easy, struct transfer *transfer, char *detail)
     bad |= curl_easy_setopt(easy, CURLOPT_MAXREDIRS, REDIRECTS_MAX);
     bad |= curl_easy_setopt(easy, CURLOPT_FAILONERROR, 1L);
     bad |= curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    bad |= curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, connect_ms > 0 ? connect_ms : 1L);
     bad |= curl_easy_setopt(easy, CURLOPT_USERAGENT, "sluice-worker/" SLUICE_VERSION);
     bad |= curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, detail);
     bad |= curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_bytes);
@@ -132,7 +208,7 @@ static enum err_code fetch_http(const struct fetch *fetch, struct err *err)
     } else {
         rc = perform(multi, &transfer);
         if (rc == ERR_OK)
-            rc = result_of(multi, easy, detail, err);
+            rc = result_of(multi, easy, &transfer, detail);
         (void)curl_multi_remove_handle(multi, easy);
     }
     curl_easy_cleanup(easy);

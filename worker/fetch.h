@@ -8,6 +8,18 @@
 
 #include "common/base/err.h"
 #include "common/config/config.h"
+#include "common/model/job_state.h"
+
+#define FETCH_HOST_SIZE 256
+#define FETCH_URL_SIZE 2001
+
+/* Why it may be worth while to try again later. */
+struct fetch_cause {
+    enum job_condition condition; /* NONE: trying again is of no use */
+    char host[FETCH_HOST_SIZE];   /* without the brackets of an IPv6 address */
+    uint16_t port;
+    char url[FETCH_URL_SIZE]; /* without user, password, query and fragment */
+};
 
 struct fetch {
     const char *url;
@@ -18,6 +30,7 @@ struct fetch {
     void *arg;
     /* Asked several times a second; true ends the fetch with ERR_STOPPING. */
     bool (*interrupted)(void *arg);
+    struct fetch_cause *cause; /* filled with an error; NULL: nobody asks */
 };
 
 MUST_USE enum err_code fetch_start(struct err *err);

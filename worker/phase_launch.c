@@ -4,6 +4,7 @@
 #include "common/base/fault.h"
 #include "common/base/log.h"
 #include "common/model/retry.h"
+#include "worker/run_block.h"
 
 #define MIB ((uint64_t)1024 * 1024)
 #define FORGET_PAUSE_MS 50
@@ -92,6 +93,8 @@ enum phase_result phase_launch(struct run *run)
     const struct config *cfg = run->w->cfg;
     /* The claim and its moves are on record before there is a process. */
     enum phase_result result = run_commit_now(run);
+    if (result == PHASE_DONE && run_has_remote_inputs(run))
+        result = run_gate_again(run);
     if (result == PHASE_DONE)
         result = run_interrupted(run);
     if (result != PHASE_DONE)

@@ -4,6 +4,7 @@
 #include "common/base/clock.h"
 #include "common/base/fs.h"
 #include "worker/fetch.h"
+#include "worker/run_block.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +17,8 @@ static bool interrupted(void *arg)
     return slot_mail(run->slot) & (MAIL_CANCEL | MAIL_FENCED | MAIL_LEAVE);
 }
 
-static enum err_code fill(struct run *run, const struct job_input *input, int fd, struct err *err)
+static enum err_code fill(struct run *run, const struct job_input *input, int fd,
+                          struct fetch_cause *cause, struct err *err)
 {
     const struct config *cfg = run->w->cfg;
     if (!input->source_url) {
@@ -38,12 +40,13 @@ static enum err_code fill(struct run *run, const struct job_input *input, int fd
         .roots = &cfg->worker_file_roots,
         .arg = run,
         .interrupted = interrupted,
+        .cause = cause,
     };
     return fetch_run(&fetch, err);
 }
 
 static enum err_code stage_input(struct run *run, int home_fd, const struct job_input *input,
-                                 struct err *err)
+                                 struct fetch_cause *cause, struct err *err)
 {
     FD_AUTO int fd = -1;
     enum err_code rc = ERR_OK;
@@ -59,7 +62,7 @@ static enum err_code stage_input(struct run *run, int home_fd, const struct job_
         rc = fs_open_beneath(home_fd, input->target_path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW,
                              0600, &fd, err);
     if (rc == ERR_OK)
-        rc = fill(run, input, fd, err);
+        rc = fill(run, input, fd, cause, err);
     if (rc == ERR_OK && fchmod(fd, input->mode) != 0)
         rc = err_set_errno(err, ERR_IO, errno, "cannot set its mode");
     return rc;
@@ -83,12 +86,15 @@ enum phase_result phase_stage(struct run *run)
         enum phase_result result = run_interrupted(run);
         if (result != PHASE_DONE)
             return result;
-        if (stage_input(run, home_fd, input, &err) == ERR_OK)
+        struct fetch_cause cause = {0};
+        if (stage_input(run, home_fd, input, &cause, &err) == ERR_OK)
             continue;
         result = run_interrupted(run);
         if (result != PHASE_DONE)
             return result;
         err_prefix(&err, "input %.100s: ", input->target_path);
+        if (cause.condition)
+            return run_block_input(run, &cause, &err);
         return run_fail(run, JOB_COND_INPUT_FAILED, &err);
     }
     return run_interrupted(run);

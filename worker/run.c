@@ -5,6 +5,7 @@
 #include "common/base/fault.h"
 #include "common/base/log.h"
 #include "common/model/retry.h"
+#include "worker/run_block.h"
 #include "worker/stats.h"
 
 static const struct phase phases[] = {
@@ -84,6 +85,8 @@ static enum job_state claimed_up_to(const struct run *run)
 {
     if (!run->request || run->adopted)
         return run->job->status;
+    if (run_is_gated(run))
+        return JOB_PROCESSING_INPUTS;
     return run_has_remote_inputs(run) ? JOB_STAGING_INPUTS : JOB_SUBMITTING_JOB;
 }
 
@@ -92,6 +95,9 @@ enum err_code run_claim(struct run *run, bool from_owner, bool charge_loss, cons
 {
     struct job *job = run->job;
     const char *kind = charge_loss ? "lost" : from_owner ? "taken_over" : "claimed";
+    enum err_code rc = run->adopted ? ERR_OK : run_look(run, err);
+    if (rc)
+        return rc;
     run->note_count = 0;
     run->notes[run->note_count++] =
         (struct job_move){.to = job->status, .kind = kind, .detail = detail};
@@ -113,7 +119,7 @@ enum err_code run_claim(struct run *run, bool from_owner, bool charge_loss, cons
     };
     uint64_t fence = 0;
     int64_t start_us = clock_mono_us();
-    enum err_code rc = job_store_claim(run->w->store, &claim, &fence, err);
+    rc = job_store_claim(run->w->store, &claim, &fence, err);
     if (rc == ERR_OK) {
         metric_observe_us(&stat_claim, clock_mono_us() - start_us);
         job->status = reached(run);
@@ -238,6 +244,8 @@ static enum phase_result walk(struct run *run)
         result = run_fail(run, JOB_COND_REQUEST_INVALID, &run->reject);
     if (run->adopted && result == PHASE_DONE && run->runner_fence != run->hold.fence)
         result = adopt_run(run);
+    if (!run->adopted && result == PHASE_DONE)
+        result = run_gate(run);
     for (size_t i = 0; i < ARRAY_LEN(phases) && result == PHASE_DONE; i++) {
         if (run->adopted && phases[i].state < JOB_RUNNING)
             continue;
@@ -278,5 +286,7 @@ bool run_drive(struct run *run)
         run_drop(run);
     else if (result == PHASE_LEFT)
         run_leave(run);
+    else if (result == PHASE_BLOCKED)
+        run_blocked(run);
     return result != PHASE_FENCED;
 }

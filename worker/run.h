@@ -9,6 +9,7 @@
  * Memory:  run_open() takes the job; run_close() frees all of it. */
 
 #include "common/model/job_request.h"
+#include "common/store/gate_store.h"
 #include "common/store/job_store.h"
 #include "worker/environment.h"
 #include "worker/outcome.h"
@@ -16,11 +17,12 @@
 #include "worker/worker.h"
 
 enum phase_result {
-    PHASE_DONE,   /* on to the next phase */
-    PHASE_ENDED,  /* the job ends here, as run->end says */
-    PHASE_LOST,   /* the infrastructure ended the run: charge a loss, run again */
-    PHASE_FENCED, /* somebody else may own the job: kill, write nothing */
-    PHASE_LEFT,   /* the worker stops: leave the job as it is */
+    PHASE_DONE,    /* on to the next phase */
+    PHASE_ENDED,   /* the job ends here, as run->end says */
+    PHASE_LOST,    /* the infrastructure ended the run: charge a loss, run again */
+    PHASE_FENCED,  /* somebody else may own the job: kill, write nothing */
+    PHASE_LEFT,    /* the worker stops: leave the job as it is */
+    PHASE_BLOCKED, /* it waits for something: recovery has it now */
 };
 
 struct run {
@@ -32,6 +34,7 @@ struct run {
     char id_text[UUID_TEXT_SIZE];
     char traceparent[64];
     struct job_hold hold;
+    struct job_gate gate;                 /* what it needs, as read before the claim */
     struct job_move notes[JOB_MOVES_MAX]; /* reached, not recorded yet */
     size_t note_count;
     uint64_t run;                /* names directories: the fence that the run was started with */

@@ -14,6 +14,8 @@ struct metric stat_fenced =
     METRIC_COUNTER("sluice_fenced_writes_total", "Writes refused: the job had another owner.");
 struct metric stat_losses =
     METRIC_COUNTER("sluice_losses_total", "Runs that the infrastructure ended.");
+struct metric stat_blocks =
+    METRIC_COUNTER("sluice_jobs_blocked_total", "Jobs that were given to recovery.");
 struct metric stat_adopted_runs =
     METRIC_COUNTER("sluice_adopted_runs_total", "Runs found in the runner and gone on with.");
 struct metric stat_beats = METRIC_COUNTER("sluice_beats_total", "Beats committed.");
@@ -29,9 +31,9 @@ struct metric stat_commit =
 void stats_add(void)
 {
     struct metric *const all[] = {
-        &stat_outcomes, &stat_deliveries,   &stat_stale, &stat_redeliveries, &stat_fenced,
-        &stat_losses,   &stat_adopted_runs, &stat_beats, &stat_slots,        &stat_busy,
-        &stat_claim,    &stat_queue_wait,   &stat_run,   &stat_commit,
+        &stat_outcomes, &stat_deliveries, &stat_stale,        &stat_redeliveries, &stat_fenced,
+        &stat_losses,   &stat_blocks,     &stat_adopted_runs, &stat_beats,        &stat_slots,
+        &stat_busy,     &stat_claim,      &stat_queue_wait,   &stat_run,          &stat_commit,
     };
     for (size_t i = 0; i < ARRAY_LEN(all); i++)
         metrics_add(all[i]);

@@ -25,6 +25,7 @@ extern struct metric stat_stale;
 extern struct metric stat_redeliveries;
 extern struct metric stat_fenced;
 extern struct metric stat_losses;
+extern struct metric stat_blocks;
 extern struct metric stat_adopted_runs;
 extern struct metric stat_beats;
 extern struct metric stat_slots;
