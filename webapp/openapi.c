@@ -78,6 +78,18 @@ static json_t *responses_of(const struct route *route, const json_t *statuses)
     return responses;
 }
 
+static bool has_word(const json_t *list, const char *word)
+{
+    size_t i = 0;
+    const json_t *item = NULL;
+    json_array_foreach(list, i, item)
+    {
+        if (strcmp(json_string_value(item), word) == 0)
+            return true;
+    }
+    return false;
+}
+
 static json_t *operation_of(const struct route *route, const json_t *source)
 {
     json_t *operation =
@@ -89,9 +101,11 @@ static json_t *operation_of(const struct route *route, const json_t *source)
     add_query_parameters(parameters, route->query, json_object_get(source, "x-query"));
     json_object_set_new(operation, "parameters", parameters);
     if (route_has_body(route))
-        json_object_set_new(operation, "requestBody",
-                            json_pack("{s:b,s:{s:{s:o}}}", "required", 1, "content",
-                                      "application/json", "schema", reference(route->body)));
+        json_object_set_new(
+            operation, "requestBody",
+            json_pack("{s:b,s:{s:{s:o}}}", "required",
+                      !has_word(json_object_get(source, "x-optional-bodies"), route->name),
+                      "content", "application/json", "schema", reference(route->body)));
     json_object_set_new(operation, "responses",
                         responses_of(route, json_object_get(source, "x-statuses")));
     if (route->is_public) {
@@ -125,6 +139,7 @@ json_t *openapi_document(void)
     json_object_set_new(document, "security", json_pack("[{s:[]}]", "bearer"));
     json_object_set_new(document, "paths", paths);
     json_object_del(document, "x-query");
+    json_object_del(document, "x-optional-bodies");
     json_object_del(document, "x-statuses");
     return document;
 }

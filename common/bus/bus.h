@@ -59,6 +59,9 @@ struct bus_stats {
 /* Names, into BUS_NAME_SIZE bytes; ret_name is returned. The submission queue's name is also its
  * routing key on sluice.submit. Names that are too long are cut (and then do not exist). */
 const char *bus_submit_queue(const char *tenant, const char *queue, char *ret_name);
+/* The other way round; false: it is not the name of a submission queue, or a part does not fit. */
+MUST_USE bool bus_split_submit_queue(const char *name, char *ret_tenant, size_t tenant_size,
+                                     char *ret_queue, size_t queue_size);
 const char *bus_recovery_queue(const char *tenant, char *ret_name);
 const char *bus_worker_queue(const char *worker_id, char *ret_name);
 const char *bus_queue_name(enum bus_queue_kind kind); /* "" if it has no fixed name */

@@ -47,6 +47,22 @@ const char *bus_submit_queue(const char *tenant, const char *queue, char *ret_na
     return ret_name;
 }
 
+bool bus_split_submit_queue(const char *name, char *ret_tenant, size_t tenant_size, char *ret_queue,
+                            size_t queue_size)
+{
+    static const char before[] = "sluice.";
+    static const char between[] = ".submit.";
+    if (strncmp(name, before, strlen(before)) != 0)
+        return false;
+    struct sv tenant = {name + strlen(before), strcspn(name + strlen(before), ".")};
+    const char *rest = tenant.ptr + tenant.len;
+    if (tenant.len == 0 || strncmp(rest, between, strlen(between)) != 0)
+        return false;
+    struct sv queue = sv_of(rest + strlen(between));
+    return queue.len > 0 && sv_copy(tenant, ret_tenant, tenant_size) &&
+           sv_copy(queue, ret_queue, queue_size);
+}
+
 const char *bus_recovery_queue(const char *tenant, char *ret_name)
 {
     (void)snprintf(ret_name, BUS_NAME_SIZE, "sluice.%s.recovery", tenant);

@@ -4,23 +4,6 @@
 #include "common/base/openssl.h"
 #include "common/model/message.h"
 
-#define BEFORE "sluice."
-#define BETWEEN ".submit."
-
-bool arrival_split_queue(const char *name, char *ret_tenant, char *ret_queue)
-{
-    if (strncmp(name, BEFORE, strlen(BEFORE)) != 0)
-        return false;
-    const char *tenant = name + strlen(BEFORE);
-    struct sv tenant_text = {tenant, strcspn(tenant, ".")};
-    const char *rest = tenant + tenant_text.len;
-    if (tenant_text.len == 0 || strncmp(rest, BETWEEN, strlen(BETWEEN)) != 0)
-        return false;
-    struct sv queue_text = sv_of(rest + strlen(BETWEEN));
-    return queue_text.len > 0 && sv_copy(tenant_text, ret_tenant, TENANT_SIZE) &&
-           sv_copy(queue_text, ret_queue, QUEUE_NAME_SIZE);
-}
-
 static void add_bytes(EVP_MD_CTX *md, const void *bytes, uint64_t size)
 {
     (void)EVP_DigestUpdate(md, &size, sizeof(size));
@@ -110,10 +93,16 @@ static bool read_probe(const char *message_id, struct uuid *ret_id)
            uuid_parse(sv_of(message_id + length), ret_id);
 }
 
+static bool read_tenant(const char *name, struct dead_message *message)
+{
+    char queue[QUEUE_NAME_SIZE];
+    return bus_split_submit_queue(name, message->tenant, sizeof(message->tenant), queue,
+                                  sizeof(queue));
+}
+
 void arrival_read(enum dead_source source, const struct bus_delivery *delivery, struct arrival *ret)
 {
     struct dead_message *message = &ret->message;
-    char queue[QUEUE_NAME_SIZE];
     *ret = (struct arrival){.message = {.id = uuid_v7(), .source = source}};
     read_origin(source, delivery, message);
     copy(message->message_id, sizeof(message->message_id), delivery->message_id);
@@ -123,8 +112,7 @@ void arrival_read(enum dead_source source, const struct bus_delivery *delivery, 
     message->size_bytes = delivery->size_bytes;
     read_job(delivery, ret);
     ret->is_probe = read_probe(message->message_id, &message->id);
-    if (!arrival_split_queue(message->queue_name, message->tenant, queue) &&
-        !arrival_split_queue(message->routing_key, message->tenant, queue))
+    if (!read_tenant(message->queue_name, message) && !read_tenant(message->routing_key, message))
         message->tenant[0] = 0;
     ret->row = (struct dead_arrival){
         .message = message, .body = delivery->body, .redelivered = delivery->redelivered};

@@ -24,7 +24,4 @@ struct arrival {
 void arrival_read(enum dead_source source, const struct bus_delivery *delivery,
                   struct arrival *ret);
 
-/* "sluice.<tenant>.submit.<queue>": false if it is not of that form. */
-MUST_USE bool arrival_split_queue(const char *name, char *ret_tenant, char *ret_queue);
-
 #endif

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Messages that the broker cannot deliver: kept, listed, and their jobs settled."""
 
+import base64
 import json
 
 import pytest
@@ -64,11 +65,100 @@ def test_garbage_is_kept_and_the_worker_lives(site, ann, readers, worker):
     site.wait_clean()
 
 
-def test_of_a_large_message_the_size_is_told_and_the_beginning_kept(site, ann, readers, worker):
+def listed(client, message_id):
+    """The message of this id, as the service shows it, whole."""
+    def found():
+        page = client.get("/v1/dead-messages?state=open").expect(200).json
+        ids = [row["id"] for row in page["deadMessages"] if row["messageId"] == message_id]
+        return ids[0] if ids else None
+    message = wait_until(f"{message_id} in the list", found)
+    return client.get(f"/v1/dead-messages/{message}").expect(200).json
+
+
+def test_a_replay_with_a_good_body_runs_the_job_once(fresh):
+    web = fresh.web()
+    ann, olga = fresh.client(web), fresh.client(web, user="olga", role="operator")
+    fresh.reader("deadletter")
+    job = ann.submit("true")
+    with fresh.amqp() as link:
+        assert json.loads(link.take(QUEUE))["job"] == job  # its message is lost
+    worker = fresh.worker()
+    publish(fresh, b"\xffgarbage", message_id="bad-1")
+    message = listed(olga, "bad-1")
+    assert base64.b64decode(message["bodyBase64"]) == b"\xffgarbage"
+    assert (message["reason"], message["queue"], message["bodyText"]) == ("rejected", QUEUE, None)
+    path = f"/v1/dead-messages/{message['id']}"
+    for bad in ({"v": 1, "job": UNKNOWN, "epoch": 1}, {"v": 1, "job": job, "epoch": 2}):
+        olga.post(f"{path}/replay", {"body": bad}).problem(409)
+    olga.post(f"{path}/replay", {"body": {"v": 1}}).problem(400)
+    olga.post(f"{path}/replay", {"bodies": {}}).problem(400)
+    assert ann.job(job)["status"] == "PENDING"
+    done = olga.post(f"{path}/replay", {"body": json.loads(message_of(job))}).expect(200).json
+    assert (done["state"], done["replays"], done["actedBy"]) == ("replayed", 1, "olga")
+    ann.wait_status(job, "FINISHED")
+    assert fresh.moves(job).count("RUNNING") == 1 and worker.alive()
+    refused = olga.post(f"{path}/replay", {"body": json.loads(message_of(job))}).problem(409)
+    assert "resubmit" in refused["detail"]
+    fresh.wait_clean()
+    assert web.log_events("dead.replay")[0]["user"] == "olga"
+
+
+def test_garbage_that_is_replayed_as_it_is_comes_back_as_another_message(site, web, ann, readers,
+                                                                        worker):
+    olga = site.client(web, user="olga", role="operator")
+    publish(site, b"again", message_id="again-1")
+    message = listed(olga, "again-1")
+    olga.post(f"/v1/dead-messages/{message['id']}/replay").expect(200)
+    back = listed(olga, f"replay-{message['id']}-1")
+    assert back["id"] != message["id"] and back["bodyText"] == "again"
+    path = f"/v1/dead-messages/{back['id']}"
+    assert olga.post(f"{path}/discard").expect(200).json["state"] == "discarded"
+    olga.post(f"{path}/replay").problem(409)
+
+
+def test_dead_messages_are_for_operators_of_their_tenant(site, web, ann, readers, worker):
+    olga = site.client(web, user="olga", role="operator")
+    publish(site, b"mine", message_id="mine-1")
+    path = f"/v1/dead-messages/{listed(olga, 'mine-1')['id']}"
+    site.add_tenant("other")
+    eve = site.client(web, user="eve", role="admin", tenant="other")
+    assert eve.get("/v1/dead-messages").expect(200).json["deadMessages"] == []
+    for call in (lambda: eve.get(path), lambda: eve.post(f"{path}/replay"),
+                 lambda: eve.post(f"{path}/discard")):
+        call().problem(404)
+    for call in (lambda: ann.get("/v1/dead-messages"), lambda: ann.get(path),
+                 lambda: ann.post(f"{path}/replay"), lambda: ann.post(f"{path}/discard")):
+        call().problem(403)
+
+
+def test_the_list_comes_in_pages_newest_first(site, web, ann, readers):
+    olga = site.client(web, user="olga", role="operator")
+    with site.amqp() as link:
+        for number in range(5):
+            link.publish("sluice.dead", QUEUE, b"page", message_id=f"page-{number}")
+    listed(olga, "page-4")
+    seen, cursor = [], ""
+    while True:
+        page = olga.get(f"/v1/dead-messages?state=open&limit=2{cursor}").expect(200).json
+        seen += [row["messageId"] for row in page["deadMessages"]]
+        assert all("bodyBase64" not in row for row in page["deadMessages"])
+        if not page["nextCursor"]:
+            break
+        cursor = f"&cursor={page['nextCursor']}"
+    assert seen[:5] == [f"page-{number}" for number in (4, 3, 2, 1, 0)]
+    assert len(seen) == len(set(seen)) == site.count("dead_messages", "state = 'open'")
+    olga.get(f"/v1/dead-messages?limit=2{cursor}").problem(400)
+    olga.get("/v1/dead-messages?state=gone").problem(400)
+
+
+def test_of_a_large_message_the_size_is_told_and_the_beginning_kept(site, web, ann, readers, worker):
     publish(site, b"x" * 3_000_000, message_id="large-1")
     row_of(site, "message_id = 'large-1'")
     assert site.sql("SELECT size_bytes, LENGTH(body) FROM dead_messages "
                     "WHERE message_id = 'large-1'") == [["3000000", "65536"]]
+    olga = site.client(web, user="olga", role="operator")
+    path = f"/v1/dead-messages/{listed(olga, 'large-1')['id']}"
+    assert "65536" in olga.post(f"{path}/replay").problem(413)["detail"]
 
 
 def test_a_job_that_is_not_there_is_kept(site, ann, readers, worker):
@@ -100,6 +190,11 @@ def test_a_message_that_came_back_too_often_ends_its_job(fresh):
     ann.wait_status(job, "FAILED")
     assert ann.job(job)["condition"] == "DEAD_LETTERED"
     assert "resubmit" in ann.job(job)["reason"]
+    olga = fresh.client(web, user="olga", role="operator")
+    message = olga.get("/v1/dead-messages").expect(200).json["deadMessages"][0]
+    assert (message["job"], message["state"]) == (job, "settled")
+    refused = olga.post(f"/v1/dead-messages/{message['id']}/replay").problem(409)
+    assert f"sluice resubmit {job}" in refused["detail"]
     state, reason, outcome, _body = row_of(fresh, f"job_id = 0x{job.replace('-', '')}")
     assert (state, reason, outcome) == ("settled", "delivery_limit", "job-failed")
 
