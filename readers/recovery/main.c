@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+
+/* sluice-recovery: holds blocked jobs until what they wait for has come about, and repairs what
+ * should never be. One process serves all tenants, or those of recovery.tenants; further ones stand
+ * by. Exit codes: 0 stopped as asked, 1 cannot run (said on stderr), 2 usage, 75 another process
+ * leads (a supervisor starts this one again, and it stands by). */
+
+#include "common/base/log.h"
+#include "common/service/daemon.h"
+#include "common/service/fleet.h"
+#include "common/service/monitor.h"
+#include "readers/recovery/policy.h"
+#include "readers/recovery/reconcile.h"
+#include "readers/recovery/stats.h"
+
+#include <unistd.h>
+
+#define SERVICE "sluice-recovery"
+#define ACQUIRE_TIMEOUT_MS 5000
+#define EXIT_FENCED 75 /* EX_TEMPFAIL */
+
+struct process {
+    struct config *cfg;
+    struct bus_config bus;
+    struct store *store;
+    struct bus_publisher *publisher;
+    struct outbox *outbox;
+    struct fleet *fleet;
+    struct monitor *monitor;
+    struct handle_site site;
+    struct desk *desk;
+    struct reconcile *reconcile;
+    int argc;
+    char **argv;
+};
+
+static enum err_code open_store(struct process *process, struct err *err)
+{
+    const struct config *cfg = process->cfg;
+    const struct store_config store = {
+        .host = cfg->db_host,
+        .user = cfg->db_user,
+        .password = cfg->db_password,
+        .name = cfg->db_name,
+        .tls_ca = cfg->db_tls_ca,
+        .port = (uint16_t)cfg->db_port,
+        .pool_size = cfg->db_pool_size,
+        .connect_timeout_ms = cfg->db_connect_timeout_ms,
+        .query_timeout_ms = cfg->db_query_timeout_ms,
+        .acquire_timeout_ms = ACQUIRE_TIMEOUT_MS,
+    };
+    return store_open(&store, &process->store, err);
+}
+
+static enum err_code open_bus(struct process *process, struct err *err)
+{
+    const struct config *cfg = process->cfg;
+    process->bus = (struct bus_config){
+        .host = cfg->amqp_host,
+        .user = cfg->amqp_user,
+        .password = cfg->amqp_password,
+        .vhost = cfg->amqp_vhost,
+        .name = SERVICE,
+        .port = (int)cfg->amqp_port,
+        .heartbeat_s = (int)cfg->amqp_heartbeat_s,
+        .connect_timeout_ms = (int)cfg->amqp_connect_timeout_ms,
+        .confirm_timeout_ms = (int)cfg->amqp_confirm_timeout_ms,
+        .in_flight_max = cfg->amqp_in_flight_max,
+        .delivery_limit = cfg->amqp_delivery_limit,
+    };
+    enum err_code rc = bus_publisher_open(&process->bus, &process->publisher, err);
+    if (rc)
+        return rc;
+    const struct outbox_config outbox = {.store = process->store,
+                                         .pub = process->publisher,
+                                         .age_ms = cfg->recovery_outbox_age_ms,
+                                         .fault_confirmed = "recovery.confirmed"};
+    return outbox_open(&outbox, &process->outbox, err);
+}
+
+static bool ready(void *arg, struct buf *reasons)
+{
+    struct process *process = arg;
+    struct err err = {0};
+    bool database = store_ping(process->store, &err) == ERR_OK;
+    bool broker = bus_publisher_state(process->publisher) == BUS_UP;
+    buf_addf(reasons, "\"database\":%s,\"broker\":%s,\"leading\":%lld", database ? "true" : "false",
+             broker ? "true" : "false", (long long)metric_value(&stat_leading, 0));
+    return database && broker;
+}
+
+static enum err_code start_monitor(struct process *process, struct err *err)
+{
+    const struct monitor_config cfg = {.service = SERVICE,
+                                       .listen = process->cfg->recovery_monitor_listen,
+                                       .port = (uint16_t)process->cfg->recovery_monitor_port,
+                                       .ready = ready,
+                                       .arg = process};
+    return cfg.port ? monitor_start(&cfg, &process->monitor, err) : ERR_OK;
+}
+
+static enum err_code start_work(struct process *process, struct err *err)
+{
+    const struct config *cfg = process->cfg;
+    process->site = (struct handle_site){.cfg = cfg,
+                                         .test = {.store = process->store,
+                                                  .publisher = process->publisher,
+                                                  .timeout_ms = cfg->recovery_test_timeout_ms},
+                                         .outbox = process->outbox};
+    const struct fleet_config fleet = {.store = process->store,
+                                       .publisher = process->publisher,
+                                       .beat_ms = cfg->fleet_beat_ms,
+                                       .lease_ms = cfg->fleet_lease_ms};
+    const struct desk_config desk = {
+        .site = &process->site, .bus = &process->bus, .publisher = process->publisher};
+    enum err_code rc = fleet_start(&fleet, &process->fleet, err);
+    if (rc == ERR_OK)
+        rc = desk_open(&desk, &process->desk, err);
+    if (rc)
+        return rc;
+    const struct reconcile_config reconcile = {.site = &process->site, .desk = process->desk};
+    return reconcile_start(&reconcile, &process->reconcile, err);
+}
+
+static enum err_code serve(struct process *process, struct err *err)
+{
+    struct err waited = {0};
+    enum err_code rc = test_start(err);
+    if (rc == ERR_OK)
+        rc = open_store(process, err);
+    if (rc == ERR_OK)
+        rc = open_bus(process, err);
+    if (rc == ERR_OK)
+        rc = start_monitor(process, err);
+    if (rc == ERR_OK && store_wait_ready(process->store, daemon_stop_flag(), &waited) != ERR_OK)
+        return ERR_OK; /* the end was asked for before the database came */
+    if (rc == ERR_OK)
+        rc = start_work(process, err);
+    if (rc)
+        return rc;
+    log_event(LOG_INFO, "recovery.ready");
+    daemon_notify("READY=1");
+    daemon_wait_stop();
+    return ERR_OK;
+}
+
+static void end(struct process *process)
+{
+    reconcile_stop(process->reconcile);
+    desk_close(process->desk);
+    fleet_stop(process->fleet);
+    monitor_stop(process->monitor);
+    outbox_stop(process->outbox);
+    bus_publisher_free(process->publisher);
+    outbox_close(process->outbox);
+    store_free(process->store);
+    test_end();
+}
+
+static void on_reload(void *arg)
+{
+    struct process *process = arg;
+    struct err err = {0};
+    AUTO(config_free) struct config *fresh = NULL;
+    struct config_args args = {.argc = process->argc, .argv = process->argv};
+    enum log_level level = LOG_INFO;
+    if (config_load(&args, &fresh, &err))
+        log_err("config.reload.refused", &err);
+    else if (log_level_parse(sv_of(fresh->log_level), &level))
+        log_set_level(level);
+}
+
+static int run(struct process *process, struct err *err)
+{
+    const struct daemon_calls calls = {.reload = on_reload, .arg = process};
+    stats_add();
+    enum err_code rc = daemon_start(&calls, err);
+    if (rc == ERR_OK)
+        rc = serve(process, err);
+    bool fenced = process->desk && desk_is_fenced(process->desk);
+    if (rc)
+        log_err("recovery.ended", err);
+    end(process);
+    log_event(LOG_INFO, "recovery.stopped", LOG_B("fenced", fenced));
+    store_thread_end();
+    if (rc)
+        (void)fprintf(stderr, SERVICE ": %s\n", err->text);
+    return rc ? 1 : fenced ? EXIT_FENCED : 0;
+}
+
+/* A policy that nobody can read is told at the start, not when the first job waits. */
+static enum err_code check_policies(const struct config *cfg, struct err *err)
+{
+    const char *const texts[] = {
+#define CAUSE(condition, tester, setting) cfg->recovery_##setting,
+#include "common/service/cause.def"
+#undef CAUSE
+    };
+    struct policy policy;
+    enum err_code rc = ERR_OK;
+    for (size_t i = 0; i < ARRAY_LEN(texts) && rc == ERR_OK; i++)
+        rc = policy_parse(texts[i], &policy, err);
+    return rc;
+}
+
+int main(int argc, char **argv)
+{
+    struct config_flag flags[] = {
+        {.name = "help", .letter = 'h', .doc = "say this"},
+        {.name = "version", .doc = "say the version"},
+        {.name = NULL},
+    };
+    struct config_args args = {.argc = argc, .argv = argv, .flags = flags};
+    struct process process = {.argc = argc, .argv = argv};
+    struct err err = {0};
+    enum log_level level = LOG_INFO;
+    log_open(SERVICE, STDOUT_FILENO, LOG_INFO);
+    enum err_code rc = config_load(&args, &process.cfg, &err);
+    if (flags[0].count > 0) {
+        printf("usage: " SERVICE " [flags]\n\n");
+        config_usage(stdout, flags);
+        return 0;
+    }
+    if (flags[1].count > 0) {
+        printf(SERVICE " %s\n", SLUICE_VERSION);
+        return 0;
+    }
+    if (rc == ERR_OK && args.rest < argc)
+        rc = err_set(&err, ERR_INVALID, "unexpected argument %.100s", argv[args.rest]);
+    if (rc == ERR_OK)
+        rc = check_policies(process.cfg, &err);
+    if (rc) {
+        (void)fprintf(stderr, SERVICE ": %s\n", err.text);
+        config_free(process.cfg);
+        return 2;
+    }
+    if (log_level_parse(sv_of(process.cfg->log_level), &level))
+        log_set_level(level);
+    int status = run(&process, &err);
+    config_free(process.cfg);
+    return status;
+}
