@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: MIT
+"""Blocked jobs: one test per cause and interval, a ramp when it clears, leaders and standbys."""
+
+import hashlib
+import signal
+import uuid
+
+import pytest
+
+from waiting import wait_until
+
+FAST = {"recovery_tick_ms": 200, "recovery_ramp_pause_ms": 100, "recovery_first_test_ms": 100,
+        "recovery_outbox_age_ms": 1000}
+EVERY_S = 1
+POLICY = f"constant every={EVERY_S}s"
+FENCED = 75
+
+
+def hexed(text):
+    return "0x" + text.encode().hex()
+
+
+def block(site, jobs, condition, tester, params, policy=POLICY):
+    """Blocks PENDING jobs that nobody owns, as a worker would in one transaction each."""
+    cause = uuid.uuid4().hex
+    digest = hashlib.sha256("\n".join((condition, tester, params, policy)).encode()).hexdigest()
+    ids = ",".join("0x" + job.replace("-", "") for job in jobs)
+    site.sql(f"INSERT INTO job_recovery (id, tenant, cause_hash, job_condition, tester, params, "
+             f"policy, first_at, next_at) VALUES (0x{cause}, 'acme', 0x{digest}, '{condition}', "
+             f"'{tester}', {hexed(params)}, '{policy}', UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))")
+    site.sql(f"INSERT INTO job_events (job_id, tenant, at, kind, from_status, to_status, "
+             f"job_condition, epoch, fence, detail) SELECT id, tenant, UTC_TIMESTAMP(6), "
+             f"'blocked', status, 'BLOCKED', '{condition}', epoch, fence, 'by a test' FROM jobs "
+             f"WHERE id IN ({ids})")
+    site.sql(f"INSERT INTO job_blocked (job_id, recovery_id, tenant, resume_status, blocked_at) "
+             f"SELECT id, 0x{cause}, tenant, status, UTC_TIMESTAMP(6) FROM jobs WHERE id IN ({ids})")
+    site.sql(f"UPDATE jobs SET status = 'BLOCKED', job_condition = '{condition}', "
+             f"reason = 'by a test' WHERE id IN ({ids})")
+    return str(uuid.UUID(cause))
+
+
+def made_tests(site, cause):
+    rows = site.sql(f"SELECT tests FROM job_recovery WHERE id = 0x{cause.replace('-', '')}")
+    return int(rows[0][0]) if rows else None
+
+
+def leads(process):
+    return process.log_events("recovery.leads")
+
+
+def wait_leader(*processes, timeout_s=10.0):
+    return wait_until("a leader", lambda: next((p for p in processes if leads(p)), None), timeout_s)
+
+
+@pytest.fixture(name="web")
+def fixture_web(fresh):
+    return fresh.web()
+
+
+def app_jobs(site, web, count, app="demo"):
+    """Jobs of an application that is disabled then; their ids and who may enable it."""
+    root = site.client(web, "root", "admin")
+    root.put(f"/v1/apps/{app}/1", {"command": ["true"]}).expect(200, 201)
+    ann = site.client(web)
+    jobs = [ann.submit(appId=app, appVersion="1") for _ in range(count)]
+    root.post(f"/v1/apps/{app}/1/disable").expect(200)
+    params = f'{{"app":"{app}","version":"1"}}'
+    cause = block(site, jobs, "APPLICATION_UNAVAILABLE", "app_enabled", params)
+    return root, ann, jobs, cause
+
+
+def wait_finished(site, jobs, timeout_s=60.0):
+    ids = ",".join("0x" + job.replace("-", "") for job in jobs)
+    def finished():
+        return site.count("jobs", f"id IN ({ids}) AND status = 'FINISHED'") == len(jobs)
+    wait_until(lambda: f"all FINISHED: {site.sql('SELECT status, COUNT(*) FROM jobs GROUP BY 1')}",
+               finished, timeout_s)
+
+
+def test_many_jobs_of_one_cause_cost_one_test_per_interval_and_all_go_on(fresh, web):
+    root, _, jobs, cause = app_jobs(fresh, web, 50)
+    recovery = fresh.reader("recovery", **FAST)
+    wait_until("the first test", lambda: made_tests(fresh, cause), 10)
+    begun = len(recovery.log_events("recovery.tested"))
+    wait_until("four more tests", lambda: made_tests(fresh, cause) >= begun + 4, 20)
+    tested = recovery.log_events("recovery.tested")
+    assert len(tested) == made_tests(fresh, cause), "each test is counted and told once"
+    assert {line["result"] for line in tested} == {"not yet"}
+    recovery.kill9()
+    recovery = fresh.reader("recovery", name="recovery-b", **FAST)
+    fresh.worker()
+    wait_leader(recovery)
+    root.post("/v1/apps/demo/1/enable").expect(200)
+    wait_until("a batch", lambda: fresh.count("job_blocked") < 50, 20)
+    recovery.kill9()
+    recovery = fresh.reader("recovery", name="recovery-c", **FAST)
+    wait_finished(fresh, jobs)
+    assert fresh.count("job_blocked") == 0
+    wait_until("the cause to go", lambda: fresh.count("job_recovery") == 0)
+    batches = [line["jobs"] for line in fresh_log(fresh, "recovery.released")]
+    assert batches[0] == 1 and max(batches) <= 32, f"not a ramp: {batches}"
+    runs = fresh.sql("SELECT job_id, COUNT(*) FROM job_events WHERE to_status = 'FINISHED' "
+                     "GROUP BY job_id HAVING COUNT(*) <> 1")
+    assert not runs
+    fresh.wait_clean()
+    assert recovery.stop() == 0
+
+
+def fresh_log(site, event):
+    return [line for process in site.processes if process.program == "sluice-recovery"
+            for line in process.log_events(event)]
+
+
+def test_a_standby_takes_over_when_the_leader_is_killed(fresh, web):
+    root, _, jobs, _ = app_jobs(fresh, web, 5)
+    one = fresh.reader("recovery", name="one", **FAST)
+    wait_leader(one)
+    two = fresh.reader("recovery", name="two", **FAST)
+    fresh.worker()
+    assert not leads(two)
+    one.kill9()
+    wait_leader(two, timeout_s=5)
+    root.post("/v1/apps/demo/1/enable").expect(200)
+    wait_finished(fresh, jobs)
+    numbers = [leads(p)[0]["fencing"] for p in (one, two)]
+    assert numbers[0] < numbers[1]
+
+
+def test_a_leader_that_was_stopped_writes_nothing_when_it_wakes(fresh, web, monkeypatch):
+    root, _, jobs, cause = app_jobs(fresh, web, 5)
+    monkeypatch.setenv("SLUICE_FAULT", "recovery.tested=stop@1")
+    old = fresh.reader("recovery", name="old", wait=False, **FAST)
+    old.wait_log("recovery.tested")
+    monkeypatch.delenv("SLUICE_FAULT")
+    assert made_tests(fresh, cause) == 0
+    root.post("/v1/apps/demo/1/enable").expect(200)
+    fresh.worker()
+    new = fresh.reader("recovery", name="new", **FAST)
+    wait_leader(new, timeout_s=15)
+    wait_finished(fresh, jobs)
+    old.signal(signal.SIGCONT)
+    assert old.wait() == FENCED
+    assert old.log_events("recovery.fenced")
+    assert all(fresh.moves(job)[-1] == "FINISHED" for job in jobs)
+
+
+def test_patience_ends_after_the_tries_with_the_first_condition(fresh, web):
+    ann = fresh.client(web)
+    job = ann.submit("true")
+    block(fresh, [job], "CONNECTION_FAILED", "tcp_connect", '{"host":"127.0.0.1","port":1}',
+          "constant every=200ms tries=3")
+    fresh.reader("recovery", **FAST)
+    ended = ann.wait_status(job, "FAILED", timeout_s=20)
+    assert ended["condition"] == "CONNECTION_FAILED"
+    assert "gave up after 3 tests" in ended["reason"], ended
+    assert "127.0.0.1 port 1" in ended["reason"], ended
+
+
+def test_what_cannot_be_told_never_fails_a_job(fresh, web):
+    ann = fresh.client(web)
+    job = ann.submit("true")
+    cause = block(fresh, [job], "CONNECTION_FAILED", "no_such_tester", "{}",
+                  "constant every=100ms tries=1")
+    fresh.reader("recovery", **FAST)
+    wait_until("some tests", lambda: made_tests(fresh, cause) >= 3, 20)
+    assert ann.job(job)["status"] == "BLOCKED"
+
+
+def test_jobs_of_a_host_that_comes_back_go_on(fresh, web):
+    ann = fresh.client(web)
+    port = int(web.url.rpartition(":")[2])
+    job = ann.submit("true")
+    block(fresh, [job], "CONNECTION_FAILED", "tcp_connect",
+          f'{{"host":"127.0.0.1","port":{port}}}')
+    other = ann.submit("true")
+    block(fresh, [other], "QUEUE_UNAVAILABLE", "queue_ready", '{"queue":"default"}')
+    fresh.reader("recovery", **FAST)
+    fresh.worker()
+    wait_finished(fresh, [job, other])
+
+
+def test_what_should_never_be_is_repaired_and_counted(fresh, web):
+    ann = fresh.client(web)
+    job = ann.submit("true")
+    fresh.sql("UPDATE jobs SET status = 'BLOCKED'")
+    recovery = fresh.reader("recovery", **FAST)
+    fresh.worker()
+    wait_finished(fresh, [job])
+    recovery.wait_log("recovery.repaired")
+    text = fresh.client(recovery).get("/metrics").body.decode()
+    assert 'sluice_reconcile_repairs_total{kind="blocked_without_row"} 1' in text, text
+
+
+def test_cancelling_a_blocked_job_is_final(fresh, web):
+    _, ann, jobs, cause = app_jobs(fresh, web, 1)
+    fresh.reader("recovery", **FAST)
+    ann.cancel(jobs[0]).expect(200)
+    assert ann.job(jobs[0])["status"] == "CANCELLED"
+    wait_until("the cause to go", lambda: made_tests(fresh, cause) is None, 10)
