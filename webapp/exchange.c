@@ -7,6 +7,7 @@
 #include "webapp/framing.h"
 #include "webapp/web.h"
 
+#include <errno.h>
 #include <strings.h>
 
 #define SMALL_BODY_BYTES 16384u /* up to this a body is taken before its token is checked */
@@ -312,7 +313,11 @@ static enum err_code handle(struct request *req, struct err *err)
         if (rc)
             return rc;
     }
-    return req->then ? req->then(req, err) : req->route->handler(req, err);
+    enum err_code rc = req->then ? req->then(req, err) : req->route->handler(req, err);
+    /* Descriptors come back when other requests end: it is worth asking again. */
+    if (rc == ERR_IO && (err->sys_errno == EMFILE || err->sys_errno == ENFILE))
+        rc = err->code = ERR_OVERLOADED;
+    return rc;
 }
 
 void exchange_run(struct pool_item *item)

@@ -4,6 +4,7 @@
 import contextlib
 import json
 import os
+import resource
 import select
 import socket
 import time
@@ -147,3 +148,21 @@ def test_a_reader_that_takes_a_byte_now_and_then_is_cut_off(site):
         link.sendall(head(f"/v1/jobs/{job}".encode(),
                           f"Authorization: Bearer {ann.token}".encode()) * 20)
         wait_until("the connection to end", is_cut, 8, 0.1)
+
+
+def test_without_descriptors_the_answer_is_503_until_there_are_some(site):
+    web = site.web("poor")
+    ann = site.client(web, keep=True)
+    job = ann.submit("true")
+    folder = site.path("archive", "acme", job, "1")
+    os.makedirs(folder)
+    with open(os.path.join(folder, "stdout"), "wb") as out:
+        out.write(b"told")
+    used = max(int(name) for name in os.listdir(f"/proc/{web.pid}/fd")) + 1
+    soft, hard = resource.prlimit(web.pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(web.pid, resource.RLIMIT_NOFILE, (used, hard))
+    for _ in range(3):
+        answer = ann.get(f"/v1/jobs/{job}/output/stdout")
+        assert answer.problem(503)["code"] == "SLUICE-1053" and answer.headers["Retry-After"]
+    resource.prlimit(web.pid, resource.RLIMIT_NOFILE, (soft, hard))
+    assert ann.output(job) == b"told"
