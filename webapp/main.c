@@ -10,6 +10,7 @@
 #include "webapp/job_wait.h"
 #include "webapp/sweeper.h"
 
+#include <pthread.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -150,6 +151,9 @@ static void web_close(struct web *web)
 
 struct process {
     struct web web;
+    pthread_mutex_t lock;
+    struct auth
+        *auth; /* lock: while it may be rescanned; the signal thread looks at nothing else */
     int argc;
     char **argv;
 };
@@ -159,6 +163,13 @@ static void set_log_level(const struct config *cfg)
     enum log_level level;
     if (log_level_parse(sv_of(cfg->log_level), &level))
         log_set_level(level);
+}
+
+static void share_auth(struct process *process, struct auth *auth)
+{
+    pthread_mutex_lock(&process->lock);
+    process->auth = auth;
+    pthread_mutex_unlock(&process->lock);
 }
 
 /* The log level; keys are looked at again. Other settings need a restart. */
@@ -173,8 +184,10 @@ static void on_reload(void *arg)
         return;
     }
     set_log_level(fresh);
-    if (process->web.auth)
-        auth_rescan(process->web.auth);
+    pthread_mutex_lock(&process->lock);
+    if (process->auth)
+        auth_rescan(process->auth);
+    pthread_mutex_unlock(&process->lock);
     log_event(LOG_INFO, "config.reloaded");
 }
 
@@ -184,6 +197,7 @@ static enum err_code serve(struct process *process, struct err *err)
     enum err_code rc = web_open(web, err);
     if (rc)
         return rc;
+    share_auth(process, web->auth);
     log_event(LOG_INFO, "web.listening", LOG_S("address", web->cfg->web_listen),
               LOG_U("port", server_port(web->server)));
     struct err waited = {0};
@@ -217,6 +231,7 @@ static int run(struct process *process, struct err *err)
         rc = serve(process, err);
     if (rc)
         log_err("web.failed", err);
+    share_auth(process, NULL);
     web_close(&process->web);
     if (rc == ERR_OK)
         log_event(LOG_INFO, "web.stopped");
@@ -232,7 +247,8 @@ int main(int argc, char **argv)
         {.name = NULL},
     };
     struct config_args args = {.argc = argc, .argv = argv, .flags = flags};
-    struct process process = {.web.archive_fd = -1, .argc = argc, .argv = argv};
+    struct process process = {
+        .web.archive_fd = -1, .lock = PTHREAD_MUTEX_INITIALIZER, .argc = argc, .argv = argv};
     struct err err = {0};
     log_open(SERVICE, STDOUT_FILENO, LOG_INFO);
     enum err_code rc = config_load(&args, &process.web.cfg, &err);
