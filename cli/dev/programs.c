@@ -61,29 +61,36 @@ static void add_worker(struct environment *env, const struct stack *stack, const
     add(env, "SLUICE_DB_POOL_SIZE=8");
 }
 
+static const struct {
+    const char *program;
+    const char *section; /* of the settings: where its monitor's port stands */
+    const char *queue;   /* a worker's */
+    unsigned slots;
+} programs[CHILD_COUNT] = {
+    [CHILD_WEB] = {.program = "sluice-web"},
+    [CHILD_WORKER_DEFAULT] = {"sluice-worker", "WORKER", "default", 4},
+    [CHILD_WORKER_QUICK] = {"sluice-worker", "WORKER", "quick", 4},
+    [CHILD_WORKER_LONG] = {"sluice-worker", "WORKER", "long", 2},
+    [CHILD_RECOVERY] = {.program = "sluice-recovery", .section = "RECOVERY"},
+    [CHILD_ALTERNATE] = {.program = "sluice-alternate", .section = "ALTERNATE"},
+    [CHILD_DEADLETTER] = {.program = "sluice-deadletter", .section = "DEADLETTER"},
+};
+
 enum err_code stack_start_program(struct stack *stack, enum stack_child which, struct err *err)
 {
-    static const struct {
-        const char *queue;
-        unsigned slots;
-    } workers[CHILD_COUNT] = {
-        [CHILD_WORKER_DEFAULT] = {"default", 4},
-        [CHILD_WORKER_QUICK] = {"quick", 4},
-        [CHILD_WORKER_LONG] = {"long", 2},
-    };
     struct child *child = &stack->children[which];
-    char program[STACK_PATH_SIZE + 16];
+    char program[STACK_PATH_SIZE + 32];
     struct environment env = {.count = 0};
-    (void)snprintf(program, sizeof(program), "%s/%s", stack->bin,
-                   which == CHILD_WEB ? "sluice-web" : "sluice-worker");
+    (void)snprintf(program, sizeof(program), "%s/%s", stack->bin, programs[which].program);
     add_servers(&env, stack);
     if (which == CHILD_WEB) {
         add(&env, "SLUICE_WEB_PORT=%u", child->port);
         add(&env, "SLUICE_AUTH_KEYS_DIR=%s/keys", stack->state);
     } else {
-        add_worker(&env, stack, workers[which].queue, workers[which].slots);
-        add(&env, "SLUICE_WORKER_MONITOR_PORT=%u", child->port);
+        add(&env, "SLUICE_%s_MONITOR_PORT=%u", programs[which].section, child->port);
     }
+    if (programs[which].queue)
+        add_worker(&env, stack, programs[which].queue, programs[which].slots);
     const char *const argv[] = {program, NULL};
     struct child_start start = {
         .argv = argv, .env = env.rows, .folder = stack->state, .log_dir = stack->log_dir};
@@ -124,7 +131,7 @@ static enum err_code wait_ready(struct stack *stack, struct child *child, struct
 enum err_code stack_start_programs(struct stack *stack, struct err *err)
 {
     enum err_code rc = ERR_OK;
-    stack->progress("starting sluice-web and the workers");
+    stack->progress("starting sluice-web, the workers and the readers");
     for (int i = CHILD_WEB; i < CHILD_COUNT && rc == ERR_OK; i++)
         rc = stack_start_program(stack, (enum stack_child)i, err);
     for (int i = CHILD_WEB; i < CHILD_COUNT && rc == ERR_OK; i++)

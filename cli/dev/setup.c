@@ -69,6 +69,9 @@ enum err_code stack_prepare(struct stack *stack, struct err *err)
         [CHILD_WORKER_DEFAULT] = "sluice-worker-default",
         [CHILD_WORKER_QUICK] = "sluice-worker-quick",
         [CHILD_WORKER_LONG] = "sluice-worker-long",
+        [CHILD_RECOVERY] = "sluice-recovery",
+        [CHILD_ALTERNATE] = "sluice-alternate",
+        [CHILD_DEADLETTER] = "sluice-deadletter",
     };
     static const char *const folders[] = {DEV_KEYS, "private", "work", "archive"};
     enum err_code rc = ERR_OK;

@@ -10,8 +10,9 @@
 
 #define STRAYS_AT_ONCE 200
 #define OWNER_LEASES 3
-#define REQUEUED_LEASES 60 /* a message that waits its turn on a long queue is not sent each time  \
-                            */
+#define REQUEUED_LEASES                                                                            \
+    60 /* a message that waits its turn on a long queue is not sent each time                      \
+        */
 
 struct reconcile {
     struct reconcile_config cfg;

@@ -2,7 +2,7 @@
 #include "common/store/quota_store.h"
 #include "readers/recovery/tester.h"
 
-/* As many jobs may go on as there is room for now. Those that another job was faster than are
+/* As many jobs may go on as there is room for. Those that another job was faster than are
  * blocked again, which stops the ramp. */
 struct test_answer tester_quota(const struct test_question *question)
 {
