@@ -103,6 +103,35 @@ def test_a_replay_with_a_good_body_runs_the_job_once(fresh):
     assert web.log_events("dead.replay")[0]["user"] == "olga"
 
 
+def test_the_command_line_lists_shows_replays_and_discards(fresh):
+    web = fresh.web()
+    ann, olga = fresh.client(web), fresh.client(web, user="olga", role="operator")
+    fresh.reader("deadletter")
+    job = ann.submit("true")
+    with fresh.amqp() as link:
+        link.take(QUEUE)
+        for number in range(3):
+            link.publish("sluice.dead", QUEUE, b"\0raw\xff", message_id=f"cli-{number}")
+    listed(olga, "cli-2")
+
+    def sluice(*args, status=0):
+        done = fresh.run("dead", *args, client=olga)
+        assert done.returncode == status, done.stderr
+        return done.stdout if status == 0 else done.stderr
+
+    first, second, third = sluice("ls", "-o", "name").split()
+    assert "unknown" in sluice("ls", "--state", "open") and first in sluice("ls")
+    assert json.loads(sluice("show", first, "-o", "json"))["bodyBase64"] == "AHJhd/8="
+    assert "raised" not in sluice("ls", "--limit", "1")
+    assert sluice("discard", second, third).split()[1] == "discarded"
+    assert sluice("replay", first, "--job", job).split() == [first, "replayed"]
+    fresh.worker()
+    ann.wait_status(job, "FINISHED")
+    assert f"sluice resubmit {job}" in sluice("replay", first, "--job", job, status=1)
+    assert "discarded" in sluice("replay", second, status=1)
+    assert "not JSON" in sluice("replay", first, "--body", "{", status=2)
+
+
 def test_garbage_that_is_replayed_as_it_is_comes_back_as_another_message(site, web, ann, readers,
                                                                         worker):
     olga = site.client(web, user="olga", role="operator")
