@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 #ifdef SLUICE_SYSTEMD
 #include <systemd/sd-daemon.h>
@@ -68,9 +69,19 @@ static void *signal_main(void *unused)
     return NULL;
 }
 
+/* A job may run as our user: it must not read our secrets in /proc or attach to us. The leak
+ * sanitizer attaches to its own process, so its builds do without. */
+static void close_to_others(void)
+{
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+#endif
+}
+
 enum err_code daemon_start(const struct daemon_calls *calls, struct err *err)
 {
     pthread_t thread;
+    close_to_others();
     calls_of_program = *calls;
     clock_cond_init(&stopped);
     (void)signal(SIGPIPE, SIG_IGN);

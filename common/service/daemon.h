@@ -7,7 +7,8 @@
  * daemon_start() blocks the signals in the calling thread before any other thread exists, so that
  * all inherit that, and starts one thread that takes them: the first SIGTERM or SIGINT asks the
  * program to drain (stop callback, once), a second one ends the process at once with status 1;
- * SIGHUP calls reload. SIGPIPE is ignored.
+ * SIGHUP calls reload. SIGPIPE is ignored. Other processes of the same user, jobs among them, can
+ * no longer read the process's memory and environment in /proc (no core dumps either).
  * Threads: daemon_start from main before others start; the rest any. Callbacks run on the signal
  * thread and must not block long. */
 
