@@ -32,13 +32,25 @@ struct job_block cause_block(const struct config *cfg, enum job_condition condit
                               .first_test_ms = cfg->recovery_first_test_ms};
 }
 
-void cause_wake(struct bus_publisher *pub, const char *tenant, const struct uuid *recovery)
+static void wake(struct bus_publisher *pub, const char *tenant, const struct uuid *recovery,
+                 const char *more)
 {
-    char body[80];
+    char body[100];
     char id[UUID_TEXT_SIZE];
     struct err err = {0};
-    (void)snprintf(body, sizeof(body), "{\"v\":1,\"recovery\":\"%s\"}", uuid_text(recovery, id));
-    const struct bus_message wake = {
+    (void)snprintf(body, sizeof(body), "{\"v\":1,\"recovery\":\"%s\"%s}", uuid_text(recovery, id),
+                   more);
+    const struct bus_message message = {
         .exchange = BUS_RECOVERY, .routing_key = tenant, .body = sv_of(body), .transient = true};
-    (void)!bus_publish(pub, &wake, NULL, NULL, &err);
+    (void)!bus_publish(pub, &message, NULL, NULL, &err);
+}
+
+void cause_wake(struct bus_publisher *pub, const char *tenant, const struct uuid *recovery)
+{
+    wake(pub, tenant, recovery, "");
+}
+
+void cause_wake_now(struct bus_publisher *pub, const char *tenant, const struct uuid *recovery)
+{
+    wake(pub, tenant, recovery, ",\"now\":true");
 }

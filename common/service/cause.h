@@ -20,5 +20,7 @@ struct job_block cause_block(const struct config *cfg, enum job_condition condit
                              const char *params, const char *detail);
 /* Best effort: recovery reads its table anyhow. */
 void cause_wake(struct bus_publisher *pub, const char *tenant, const struct uuid *recovery);
+/* The same for somebody who has changed the cause's row and waits for what comes of it. */
+void cause_wake_now(struct bus_publisher *pub, const char *tenant, const struct uuid *recovery);
 
 #endif

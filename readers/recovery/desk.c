@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include "readers/recovery/desk.h"
+
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/service/daemon.h"

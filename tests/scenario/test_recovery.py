@@ -57,16 +57,17 @@ def fixture_web(fresh):
     return fresh.web()
 
 
-def app_jobs(site, web, count, app="demo"):
-    """Jobs of an application that is disabled then; their ids and who may enable it."""
-    root = site.client(web, "root", "admin")
-    root.put(f"/v1/apps/{app}/1", {"command": ["true"]}).expect(200, 201)
-    ann = site.client(web)
-    jobs = [ann.submit(appId=app, appVersion="1") for _ in range(count)]
-    root.post(f"/v1/apps/{app}/1/disable").expect(200)
-    params = f'{{"app":"{app}","version":"1"}}'
-    cause = block(site, jobs, "APPLICATION_UNAVAILABLE", "app_enabled", params)
-    return root, ann, jobs, cause
+def app_jobs(site, web, count):
+    """Jobs that a worker has blocked because their application is disabled; and who enables it."""
+    root, ann = site.client(web, "root", "admin"), site.client(web)
+    root.put("/v1/apps/demo/1", {"command": ["true"]}).expect(200, 201)
+    root.post("/v1/apps/demo/1/disable").expect(200)
+    jobs = [ann.submit(appId="demo", appVersion="1") for _ in range(count)]
+    worker = site.worker(recovery_application_unavailable=POLICY, **FAST)
+    wait_until("all blocked", lambda: site.count("job_blocked") == count, 30)
+    rows = site.sql("SELECT HEX(id) FROM job_recovery")
+    assert len(rows) == 1, "one cause, one row"
+    return root, ann, jobs, str(uuid.UUID(rows[0][0])), worker
 
 
 def wait_finished(site, jobs, timeout_s=60.0):
@@ -78,7 +79,7 @@ def wait_finished(site, jobs, timeout_s=60.0):
 
 
 def test_many_jobs_of_one_cause_cost_one_test_per_interval_and_all_go_on(fresh, web):
-    root, _, jobs, cause = app_jobs(fresh, web, 50)
+    root, _, jobs, cause, _ = app_jobs(fresh, web, 50)
     recovery = fresh.reader("recovery", **FAST)
     wait_until("the first test", lambda: made_tests(fresh, cause), 10)
     begun = len(recovery.log_events("recovery.tested"))
@@ -88,7 +89,6 @@ def test_many_jobs_of_one_cause_cost_one_test_per_interval_and_all_go_on(fresh, 
     assert {line["result"] for line in tested} == {"not yet"}
     recovery.kill9()
     recovery = fresh.reader("recovery", name="recovery-b", **FAST)
-    fresh.worker()
     wait_leader(recovery)
     root.post("/v1/apps/demo/1/enable").expect(200)
     wait_until("a batch", lambda: fresh.count("job_blocked") < 50, 20)
@@ -112,11 +112,10 @@ def fresh_log(site, event):
 
 
 def test_a_standby_takes_over_when_the_leader_is_killed(fresh, web):
-    root, _, jobs, _ = app_jobs(fresh, web, 5)
+    root, _, jobs, _, _ = app_jobs(fresh, web, 5)
     one = fresh.reader("recovery", name="one", **FAST)
     wait_leader(one)
     two = fresh.reader("recovery", name="two", **FAST)
-    fresh.worker()
     assert not leads(two)
     one.kill9()
     wait_leader(two, timeout_s=5)
@@ -127,14 +126,13 @@ def test_a_standby_takes_over_when_the_leader_is_killed(fresh, web):
 
 
 def test_a_leader_that_was_stopped_writes_nothing_when_it_wakes(fresh, web, monkeypatch):
-    root, _, jobs, cause = app_jobs(fresh, web, 5)
+    root, _, jobs, cause, _ = app_jobs(fresh, web, 5)
     monkeypatch.setenv("SLUICE_FAULT", "recovery.tested=stop@1")
     old = fresh.reader("recovery", name="old", wait=False, **FAST)
     old.wait_log("recovery.tested")
     monkeypatch.delenv("SLUICE_FAULT")
     assert made_tests(fresh, cause) == 0
     root.post("/v1/apps/demo/1/enable").expect(200)
-    fresh.worker()
     new = fresh.reader("recovery", name="new", **FAST)
     wait_leader(new, timeout_s=15)
     wait_finished(fresh, jobs)
@@ -192,8 +190,55 @@ def test_what_should_never_be_is_repaired_and_counted(fresh, web):
 
 
 def test_cancelling_a_blocked_job_is_final(fresh, web):
-    _, ann, jobs, cause = app_jobs(fresh, web, 1)
+    _, ann, jobs, cause, _ = app_jobs(fresh, web, 1)
     fresh.reader("recovery", **FAST)
     ann.cancel(jobs[0]).expect(200)
     assert ann.job(jobs[0])["status"] == "CANCELLED"
     wait_until("the cause to go", lambda: made_tests(fresh, cause) is None, 10)
+
+
+def host_jobs(site, web, count):
+    """Jobs that wait for a port where nobody listens."""
+    ann = site.client(web)
+    jobs = [ann.submit("true") for _ in range(count)]
+    params = '{"host":"127.0.0.1","port":1}'
+    return ann, jobs, block(site, jobs, "CONNECTION_FAILED", "tcp_connect", params)
+
+
+def test_operators_look_check_release_and_fail(fresh, web):
+    ann, jobs, cause = host_jobs(fresh, web, 5)
+    fresh.sql("UPDATE job_recovery SET policy = 'constant every=1h'")
+    fresh.reader("recovery", **FAST)
+    olga = fresh.client(web, "olga", "operator")
+    wait_until("the first test", lambda: made_tests(fresh, cause) == 1, 10)
+    listed = olga.get("/v1/recovery").expect(200).json["recovery"]
+    assert [(item["id"], item["blocked"], item["lastResult"]) for item in listed] == [
+        (cause, 5, "not yet")]
+    assert listed[0]["params"] == {"host": "127.0.0.1", "port": 1}
+    page = olga.get(f"/v1/recovery/{cause}?limit=3").expect(200).json
+    rest = olga.get(f"/v1/recovery/{cause}?limit=3&cursor={page['nextCursor']}").expect(200).json
+    assert [item["id"] for item in page["jobs"] + rest["jobs"]] == jobs
+    assert rest["nextCursor"] is None
+    ann.post(f"/v1/recovery/{cause}/release").problem(403)
+    fresh.client(web, "eve", "admin", "other").get(f"/v1/recovery/{cause}").expect(401, 404)
+    assert fresh.run("recovery", "check", cause, client=olga).returncode == 0
+    wait_until("the second test", lambda: made_tests(fresh, cause) == 2, 5)
+    shown = fresh.run("recovery", "ls", "-o", "json", client=olga)
+    assert shown.returncode == 0 and '"not yet"' in shown.stdout, shown
+    fresh.worker()
+    olga.post(f"/v1/recovery/{cause}/release").expect(202)
+    wait_finished(fresh, jobs)
+    assert made_tests(fresh, cause) is None
+
+
+def test_an_operator_gives_a_group_up(fresh, web):
+    ann, jobs, cause = host_jobs(fresh, web, 3)
+    fresh.reader("recovery", **FAST)
+    olga = fresh.client(web, "olga", "operator")
+    wait_until("the first test", lambda: made_tests(fresh, cause), 10)
+    told = fresh.run("recovery", "fail", cause, client=olga)
+    assert told.returncode == 0, told
+    for job in jobs:
+        ended = ann.wait_status(job, "FAILED", timeout_s=10)
+        assert ended["condition"] == "CONNECTION_FAILED"
+        assert "olga" in ended["reason"], ended
