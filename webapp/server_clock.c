@@ -9,8 +9,9 @@
 #include <sys/socket.h>
 
 #define TICK_MS 100
-#define READ_FACTOR 4 /* an answer is to be read within so many deadlines */
-#define IDLE_MS 60000 /* a kept-alive connection may be silent so long */
+#define INSTANCE_MAX 128u /* bytes of a path that such an answer repeats */
+#define READ_FACTOR 4     /* an answer is to be read within so many deadlines */
+#define IDLE_MS 60000     /* a kept-alive connection may be silent so long */
 #define CROWDED_IDLE_MS 1000
 #define CROWDED_SHARE 8 /* of the deadline is left to requests that arrive */
 
@@ -22,7 +23,9 @@ void conn_kill(struct conn *conn, const struct err *err)
     (void)snprintf(id, sizeof(id), "%s", conn->x ? conn->x->req.id : "");
     if (!id[0]) /* its head has not come */
         (void)uuid_text(&fresh, id);
-    json_t *root = problem_of(err, NULL, 0, id);
+    const struct uri *uri = conn->x ? &conn->x->req.uri : NULL;
+    bool told = uri && uri->raw && uri->path_length <= INSTANCE_MAX;
+    json_t *root = problem_of(err, told ? uri->raw : NULL, told ? uri->path_length : 0, id);
     char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
     int length = snprintf(answer, sizeof(answer),
                           "HTTP/1.1 %d %s\r\nContent-Type: " PROBLEM_TYPE "\r\n"

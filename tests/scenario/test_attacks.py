@@ -63,6 +63,7 @@ def test_thousands_of_empty_parameters_are_refused_at_once(web):
     assert got.startswith(b"HTTP/1.1 400 "), got
     problem = json.loads(got.partition(b"\r\n\r\n")[2])
     assert problem["code"] == "SLUICE-1001" and problem["requestId"], problem
+    assert problem["instance"] == "/livez", problem
 
 
 def test_an_absolute_target_is_taken_as_its_path(web):
