@@ -208,6 +208,28 @@ def test_an_unbound_queue_blocks_its_job_at_once(site, ann, readers):
     assert (state, reason, outcome) == ("settled", "unroutable", "job-blocked")
 
 
+def test_many_jobs_of_an_unbound_queue_wait_for_one_cause_and_finish(fresh):
+    web = fresh.web()
+    ann = fresh.client(web)
+    fresh.reader("alternate")
+    ann.post(f"/v1/jobs/{ann.submit('true')}/cancel").expect(200)
+    wait_until("the queue", lambda: QUEUE in fresh.queues())
+    with fresh.amqp() as link:
+        link.unbind(QUEUE, "sluice.submit", QUEUE)
+    jobs = [{"name": f"j{number}", "command": ["true"]} for number in range(100)]
+    items = ann.post("/v1/jobs:batch", {"jobs": jobs}).expect(200).json["items"]
+    assert all(item["status"] == 201 for item in items)
+    wait_until("all blocked", lambda: fresh.count("jobs", "status = 'BLOCKED'") == 100)
+    assert fresh.count("job_recovery") == 1
+    assert fresh.count("dead_messages", "outcome = 'job-blocked'") == 100
+    fresh.reader("recovery", recovery_tick_ms=200, recovery_ramp_pause_ms=100)
+    fresh.worker()
+    wait_until("all finished", lambda: fresh.count("jobs", "status = 'FINISHED'") == 100, 60)
+    fresh.wait_clean()
+    assert fresh.count("dead_messages") == 100
+    assert fresh.count("job_events", "to_status = 'RUNNING'") == 100
+
+
 def test_a_message_that_came_back_too_often_ends_its_job(fresh):
     web = fresh.web(amqp_delivery_limit=LIMIT)
     ann = fresh.client(web)
