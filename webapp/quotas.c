@@ -6,6 +6,7 @@
 #include "webapp/web.h"
 
 #include "common/base/log.h"
+#include "common/service/cause.h"
 #include "common/store/quota_store.h"
 
 /* A user as tokens name him, or "*" for the tenant. */
@@ -17,6 +18,14 @@ static enum err_code owner_of(const struct request *req, char *ret_owner, struct
     return err_set(err, ERR_INVALID,
                    "the owner in the path has 1 to %d bytes; * stands for the whole tenant",
                    USER_SIZE - 1);
+}
+
+/* Whoever waits for room need not wait until he is looked at. */
+static void tell_room(const struct request *req, const char *owner)
+{
+    bool whole = strcmp(owner, QUOTA_TENANT_OWNER) == 0;
+    const struct quota_key whose = {.tenant = req->who.tenant, .owner = whole ? NULL : owner};
+    cause_tell_room(req->web->store, req->web->pub, &whose);
 }
 
 static json_t *quota_view(const struct quota *row)
@@ -123,6 +132,7 @@ enum err_code quota_put(struct request *req, struct err *err)
         rc = reply_quota(req, made ? MHD_HTTP_CREATED : MHD_HTTP_OK, row.owner, err);
     if (rc)
         return rc;
+    tell_room(req, row.owner);
     log_event(LOG_INFO, "quota.put", LOG_S("tenant", row.tenant), LOG_S("owner", row.owner),
               LOG_U("max_active", row.max_active), LOG_S("user", req->who.user));
     return ERR_OK;
@@ -140,6 +150,7 @@ enum err_code quota_delete(struct request *req, struct err *err)
                                 err);
     if (rc)
         return rc;
+    tell_room(req, owner);
     log_event(LOG_INFO, "quota.delete", LOG_S("tenant", req->who.tenant), LOG_S("owner", owner),
               LOG_S("user", req->who.user));
     reply_empty(req, MHD_HTTP_NO_CONTENT);

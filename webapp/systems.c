@@ -7,6 +7,7 @@
 
 #include "common/base/log.h"
 #include "common/model/job_member.h"
+#include "common/service/cause.h"
 #include "common/store/system_store.h"
 
 static enum err_code id_of(const struct request *req, char *ret_id, struct err *err)
@@ -165,6 +166,8 @@ enum err_code system_put(struct request *req, struct err *err)
         rc = reply_system(req, made ? MHD_HTTP_CREATED : MHD_HTTP_OK, row.id, err);
     if (rc)
         return rc;
+    const struct quota_key whose = {.tenant = row.tenant, .system_id = row.id};
+    cause_tell_room(req->web->store, req->web->pub, &whose);
     log_change(req, "system.put", row.id);
     (void)snprintf(location, sizeof(location), "/v1/systems/%s", row.id);
     if (made)

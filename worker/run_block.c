@@ -12,7 +12,7 @@
 static const struct retry block_retry = {100, 5000};
 
 struct why { /* the texts that a block points to */
-    struct run *run;
+    const struct run *run;
     char params[BLOCK_PARAMS_SIZE];
     char detail[JOB_REASON_SIZE];
 };
@@ -130,17 +130,18 @@ static void quota_detail(const struct job *job, const struct quota_over *over, s
                    over->limit);
 }
 
+static struct quota_key key_of(const struct job *job, enum quota_scope scope)
+{
+    return (struct quota_key){
+        .tenant = job->tenant, .scope = scope, .owner = job->owner, .system_id = job->system_id};
+}
+
 static void block_by_quota(void *arg, const struct quota_over *over, struct job_block *ret_block)
 {
     struct why *why = arg;
-    const struct job *job = why->run->job;
-    json_t *params = json_pack("{s:s}", "scope", quota_scope_text(over->scope));
-    if (over->scope == QUOTA_OWNER || over->scope == QUOTA_SYSTEM_OWNER)
-        (void)json_object_set_new(params, "owner", json_string(job->owner));
-    if (over->scope == QUOTA_SYSTEM || over->scope == QUOTA_SYSTEM_OWNER)
-        (void)json_object_set_new(params, "system", json_string(job->system_id));
-    set_params(why, params);
-    quota_detail(job, over, why);
+    const struct quota_key key = key_of(why->run->job, over->scope);
+    (void)cause_quota_params(&key, why->params);
+    quota_detail(why->run->job, over, why);
     *ret_block = cause_block(why->run->w->cfg, JOB_COND_QUOTA_EXCEEDED, why->params, why->detail);
 }
 
@@ -151,7 +152,7 @@ static enum phase_result ask_for_room(struct run *run)
     const struct job_admission admission = {
         .hold = &run->hold,
         .from = job->status,
-        .whose = {.tenant = job->tenant, .owner = job->owner, .system_id = job->system_id},
+        .whose = key_of(job, QUOTA_TENANT),
         .block = block_by_quota,
         .arg = &why,
     };
@@ -177,6 +178,13 @@ enum phase_result run_gate(struct run *run)
     if (result == PHASE_DONE && job_gate_has_limits(&run->gate))
         result = ask_for_room(run);
     return result;
+}
+
+void run_tell_room(const struct run *run)
+{
+    const struct quota_key whose = key_of(run->job, QUOTA_TENANT);
+    if (job_gate_has_limits(&run->gate))
+        cause_tell_room(run->w->store, run->w->publisher, &whose);
 }
 
 /* ---- inputs ---------------------------------------------------------------------------------- */

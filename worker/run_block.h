@@ -18,6 +18,9 @@ enum phase_result run_gate_again(struct run *run);
 /* An input's server is away, or refuses us. */
 enum phase_result run_block_input(struct run *run, const struct fetch_cause *cause,
                                   const struct err *why);
+/* A job with limits has ended: who waits for its place is looked at now, not when its turn comes.
+ */
+void run_tell_room(const struct run *run);
 /* What is left to do for a job that is BLOCKED. */
 void run_blocked(struct run *run);
 

@@ -9,6 +9,7 @@
 #include "common/model/retry.h"
 #include "common/service/daemon.h"
 #include "common/store/outbox_store.h"
+#include "worker/run_block.h"
 #include "worker/stats.h"
 
 #define DROP_WAIT_MS 10000
@@ -123,6 +124,7 @@ enum phase_result run_finish(struct run *run)
                                                 : STAT_CANCELLED,
                  1);
     run_tell_end(run->w, run->job, run->end.state);
+    run_tell_room(run);
     clean_up(run);
     slot_settle(run->slot, BUS_ACK);
     FAULT("worker.acknowledged");

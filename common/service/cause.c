@@ -2,6 +2,7 @@
 #include "common/service/cause.h"
 
 #include <assert.h>
+#include <jansson.h>
 
 static const struct {
     const char *tester;
@@ -53,4 +54,49 @@ void cause_wake(struct bus_publisher *pub, const char *tenant, const struct uuid
 void cause_wake_now(struct bus_publisher *pub, const char *tenant, const struct uuid *recovery)
 {
     wake(pub, tenant, recovery, ",\"now\":true");
+}
+
+static bool has_owner(enum quota_scope scope)
+{
+    return scope == QUOTA_OWNER || scope == QUOTA_SYSTEM_OWNER;
+}
+
+static bool has_system(enum quota_scope scope)
+{
+    return scope == QUOTA_SYSTEM || scope == QUOTA_SYSTEM_OWNER;
+}
+
+const char *cause_quota_params(const struct quota_key *key, char ret_params[BLOCK_PARAMS_SIZE])
+{
+    json_t *params = json_pack("{s:s}", "scope", quota_scope_text(key->scope));
+    if (has_owner(key->scope))
+        (void)json_object_set_new(params, "owner", json_string(key->owner));
+    if (has_system(key->scope))
+        (void)json_object_set_new(params, "system", json_string(key->system_id));
+    size_t length =
+        json_dumpb(params, ret_params, BLOCK_PARAMS_SIZE - 1, JSON_COMPACT | JSON_SORT_KEYS);
+    ret_params[length < BLOCK_PARAMS_SIZE ? length : 0] = 0;
+    json_decref(params);
+    return ret_params;
+}
+
+void cause_tell_room(struct store *store, struct bus_publisher *pub, const struct quota_key *whose)
+{
+    char texts[QUOTA_SCOPE_COUNT][BLOCK_PARAMS_SIZE];
+    const char *params[QUOTA_SCOPE_COUNT] = {NULL};
+    struct uuid ids[QUOTA_CAUSES_MAX];
+    struct quota_key key = *whose;
+    struct err err = {0};
+    size_t count = 0;
+    for (int i = 0; i < QUOTA_SCOPE_COUNT; i++) {
+        key.scope = (enum quota_scope)i;
+        bool owner_lacks = has_owner(key.scope) && (!key.owner || !*key.owner);
+        bool system_lacks = has_system(key.scope) && (!key.system_id || !*key.system_id);
+        if (!owner_lacks && !system_lacks)
+            params[i] = cause_quota_params(&key, texts[i]);
+    }
+    if (job_store_hasten_quotas(store, whose->tenant, params, ids, &count, &err) != ERR_OK)
+        return;
+    for (size_t i = 0; i < count; i++)
+        cause_wake_now(pub, whose->tenant, &ids[i]);
 }

@@ -12,7 +12,7 @@
 
 #include "common/bus/publisher.h"
 #include "common/config/config.h"
-#include "common/store/block_store.h"
+#include "common/store/gate_store.h"
 
 bool cause_is_known(enum job_condition condition); /* it has a row */
 /* condition has a row. */
@@ -22,5 +22,10 @@ struct job_block cause_block(const struct config *cfg, enum job_condition condit
 void cause_wake(struct bus_publisher *pub, const char *tenant, const struct uuid *recovery);
 /* The same for somebody who has changed the cause's row and waits for what comes of it. */
 void cause_wake_now(struct bus_publisher *pub, const char *tenant, const struct uuid *recovery);
+/* What jobs that wait for this limit are blocked with; answers ret_params. */
+const char *cause_quota_params(const struct quota_key *key, char ret_params[BLOCK_PARAMS_SIZE]);
+/* There may be room in the quotas of this tenant, owner and system (each but the first may be NULL
+ * or ""): those who wait for it are looked at now, not when their turn comes. Best effort. */
+void cause_tell_room(struct store *store, struct bus_publisher *pub, const struct quota_key *whose);
 
 #endif
