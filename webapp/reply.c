@@ -70,7 +70,8 @@ void reply_problem(struct request *req, const struct err *err, json_t *problem)
     reply_document(req, status, PROBLEM_TYPE, problem);
     if (err->code == ERR_UNAUTHENTICATED)
         reply_header(req, "WWW-Authenticate", "Bearer");
-    if (status == MHD_HTTP_SERVICE_UNAVAILABLE || status == MHD_HTTP_TOO_MANY_REQUESTS)
+    if (status == MHD_HTTP_SERVICE_UNAVAILABLE || status == MHD_HTTP_GATEWAY_TIMEOUT ||
+        status == MHD_HTTP_TOO_MANY_REQUESTS)
         reply_header(req, "Retry-After", RETRY_AFTER_S);
     if (err->code == ERR_METHOD)
         reply_header(req, "Allow", req->match.allow);

@@ -4,6 +4,7 @@
 #include "common/base/buf.h"
 #include "common/base/clock.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <unistd.h>
@@ -55,6 +56,8 @@ static void write_line(struct buf *line)
     size_t left = line->len;
     while (at && left > 0) {
         ssize_t done = write(log_fd, at, left);
+        if (done < 0 && errno == EINTR)
+            continue;
         if (done <= 0)
             return; /* nobody reads the log: nothing useful can be done about it here */
         at += done;

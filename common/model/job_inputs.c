@@ -92,6 +92,20 @@ static enum err_code read_input(struct job_input *input, const struct member *me
     return ERR_OK;
 }
 
+/* Two inputs of one path: the later one would silently win. */
+static enum err_code check_target(const struct job_request *request, const struct member *member,
+                                  size_t index, struct err *err)
+{
+    const char *path = request->inputs[index].target_path;
+    for (size_t i = 0; i < index; i++) {
+        struct member target = member_of(member->pointer, "targetPath", NULL);
+        if (strcmp(request->inputs[i].target_path, path) == 0)
+            return err_set_at(err, ERR_INVALID, target.pointer,
+                              "file input %zu has this targetPath already", i);
+    }
+    return ERR_OK;
+}
+
 enum err_code member_inputs(struct job_request *request, const struct member *member,
                             struct err *err)
 {
@@ -106,6 +120,8 @@ enum err_code member_inputs(struct job_request *request, const struct member *me
     for (size_t i = 0; i < count; i++) {
         struct member item = member_item(member, i);
         rc = read_input(&request->inputs[request->input_count++], &item, err);
+        if (rc == ERR_OK)
+            rc = check_target(request, &item, i, err);
         if (rc)
             return rc;
         inline_bytes += request->inputs[i].content.len;

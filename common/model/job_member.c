@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "common/model/job_member.h"
 
+#include "common/base/fs.h"
+#include "common/model/limits.h"
+
 static const char *type_name(const json_t *value)
 {
     static const char *const names[] = {
@@ -105,4 +108,17 @@ enum err_code member_list(const struct member *member, size_t max_count, size_t 
     }
     *ret_list = (struct text_list){items, count};
     return ERR_OK;
+}
+
+enum err_code member_patterns(const struct member *member, struct text_list *ret_list,
+                              struct err *err)
+{
+    enum err_code rc = member_list(member, LIMIT_PATTERN_COUNT, LIMIT_PATTERN_BYTES, ret_list, err);
+    for (size_t i = 0; i < ret_list->count && rc == ERR_OK; i++) {
+        struct member item = member_item(member, i);
+        if (!fs_path_is_safe(sv_of(ret_list->items[i])))
+            rc = err_set_at(err, ERR_INVALID, item.pointer,
+                            "a relative pattern without empty, '.' and '..' parts is wanted here");
+    }
+    return rc;
 }

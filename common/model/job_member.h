@@ -25,6 +25,9 @@ MUST_USE enum err_code member_list(const struct member *member, size_t max_count
 MUST_USE enum err_code member_object(const struct member *member, struct err *err);
 MUST_USE enum err_code member_array(const struct member *member, size_t max_count, struct err *err);
 
+/* Globs relative to the job directory: one that would leave it could match nothing. */
+MUST_USE enum err_code member_patterns(const struct member *member, struct text_list *ret_list,
+                                       struct err *err);
 /* The fileInputs of a request. */
 MUST_USE enum err_code member_inputs(struct job_request *request, const struct member *member,
                                      struct err *err);

@@ -225,11 +225,9 @@ static enum err_code read_archive(struct job_request *request, const struct memb
         if (strcmp(name, "mode") == 0)
             rc = read_archive_mode(request, &item, err);
         else if (strcmp(name, "includes") == 0)
-            rc = member_list(&item, LIMIT_PATTERN_COUNT, LIMIT_PATTERN_BYTES, &request->includes,
-                             err);
+            rc = member_patterns(&item, &request->includes, err);
         else if (strcmp(name, "excludes") == 0)
-            rc = member_list(&item, LIMIT_PATTERN_COUNT, LIMIT_PATTERN_BYTES, &request->excludes,
-                             err);
+            rc = member_patterns(&item, &request->excludes, err);
         else
             rc = err_set_at(err, ERR_UNKNOWN_MEMBER, item.pointer,
                             "'%s' is not a member of archive; mode, includes and excludes are",
@@ -332,6 +330,8 @@ static enum err_code read_all(struct job_request *request, const char *prefix, b
             err, ERR_INVALID,
             member_of(root.pointer, request->app_id ? "appVersion" : "appId", NULL).pointer,
             "appId and appVersion belong together");
+    if (as_app && request->command.count == 0)
+        return err_set_at(err, ERR_INVALID, root.pointer, "an application needs a command");
     if (!as_app && !request->app_id && request->command.count == 0)
         return err_set_at(err, ERR_INVALID, member_of(root.pointer, "command", NULL).pointer,
                           "command is missing; give command, or appId and appVersion");

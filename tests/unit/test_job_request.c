@@ -72,6 +72,13 @@ static void every_fault_is_told_with_its_pointer(void **unused)
          ERR_INVALID, "/fileInputs/0/mode"},
         {"{" PLAIN ",\"archive\":{\"mode\":\"maybe\"}}", ERR_INVALID, "/archive/mode"},
         {"{" PLAIN ",\"tags\":[\"\"]}", ERR_INVALID, "/tags/0"},
+        {"{" PLAIN ",\"archive\":{\"includes\":[\"*.txt\",\"/etc/*\"]}}", ERR_INVALID,
+         "/archive/includes/1"},
+        {"{" PLAIN ",\"archive\":{\"excludes\":[\"a/../../b\"]}}", ERR_INVALID,
+         "/archive/excludes/0"},
+        {"{" PLAIN ",\"fileInputs\":[{\"content\":\"1\",\"targetPath\":\"x\"},"
+         "{\"content\":\"2\",\"targetPath\":\"x\"}]}",
+         ERR_INVALID, "/fileInputs/1/targetPath"},
         {"{\"name\":\"n\",\"appId\":\"a\"}", ERR_INVALID, "/appVersion"},
         {"{\"name\":\"n\",\"appId\":\"../a\",\"appVersion\":\"1\"}", ERR_INVALID, "/appId"},
     };
@@ -127,6 +134,8 @@ static void an_application_lies_beneath_the_request(void **unused)
     assert_int_equal(merged->env_count, 2);
     assert_string_equal(merged->env[0].value, "mine");
     assert_code(job_request_check_app(SV("{\"name\":\"n\"}"), &err), ERR_UNKNOWN_MEMBER);
+    err_clear(&err);
+    assert_code(job_request_check_app(SV("{\"args\":[\"a\"]}"), &err), ERR_INVALID);
 }
 
 static void equal_requests_have_equal_text(void **unused)
