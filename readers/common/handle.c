@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "readers/common/handle.h"
 
+#include "common/base/fault.h"
 #include "common/base/log.h"
 #include "common/service/cause.h"
 #include "common/service/metrics.h"
@@ -99,6 +100,12 @@ static enum err_code act(struct work *work, enum verdict verdict, struct err *er
     case VERDICT_LEAVE:
         work->outcome = DEAD_LEFT_ALONE;
         return ERR_OK;
+    case VERDICT_WAS_FAILED:
+        work->outcome = DEAD_JOB_FAILED;
+        return ERR_OK;
+    case VERDICT_WAS_BLOCKED:
+        work->outcome = DEAD_JOB_BLOCKED;
+        return ERR_OK;
     case VERDICT_KEEP:
         break;
     }
@@ -147,6 +154,7 @@ static enum err_code handle_work(struct work *work, struct err *err)
     enum err_code rc = dead_store_put(store, &work->arrival.row, &arrived, err);
     if (rc == ERR_OK)
         rc = settle_job(work, err);
+    FAULT("dead.job_settled");
     if (rc == ERR_OK)
         rc = dead_store_settle(store, &arrived.id, work->outcome, work->detail, err);
     if (rc)

@@ -40,6 +40,25 @@ static enum verdict judge_waiting(const struct judge_facts *facts, char *ret_tex
     return verdict;
 }
 
+/* The job is as this message's death leaves it. */
+static bool was_done(const struct judge_facts *facts)
+{
+    const struct job *job = facts->job;
+    const struct dead_message *message = &facts->arrival->message;
+    if (job->epoch != message->epoch)
+        return false;
+    if (message->source == DEAD_ALTERNATE)
+        return job->status == JOB_BLOCKED && job->condition == JOB_COND_QUEUE_UNAVAILABLE;
+    return job->status == JOB_FAILED && job->condition == JOB_COND_DEAD_LETTERED;
+}
+
+static enum verdict judge_done(const struct judge_facts *facts, char *ret_text, size_t size)
+{
+    bool blocked = facts->arrival->message.source == DEAD_ALTERNATE;
+    (void)snprintf(ret_text, size, "%s", facts->job->reason);
+    return blocked ? VERDICT_WAS_BLOCKED : VERDICT_WAS_FAILED;
+}
+
 enum verdict judge(const struct judge_facts *facts, char *ret_text, size_t size)
 {
     const struct arrival *arrival = facts->arrival;
@@ -54,6 +73,8 @@ enum verdict judge(const struct judge_facts *facts, char *ret_text, size_t size)
         return say(VERDICT_KEEP, "the job it names is not one of this queue's tenant", ret_text,
                    size);
     if (!job_state_is_active(job->status)) {
+        if (was_done(facts))
+            return judge_done(facts, ret_text, size);
         (void)snprintf(ret_text, size, "the job is %s and needs no message",
                        job_state_text(job->status));
         return VERDICT_LEAVE;

@@ -12,6 +12,9 @@ enum verdict {
     VERDICT_LEAVE, /* the job does not need this message */
     VERDICT_BLOCK, /* it waits for this message: until its queue is back */
     VERDICT_FAIL,  /* it waits for this message, which is gone: the end */
+    /* An earlier delivery of this message did so, and was cut short then. */
+    VERDICT_WAS_BLOCKED,
+    VERDICT_WAS_FAILED,
 };
 
 struct judge_facts {

@@ -190,6 +190,23 @@ static void a_job_that_needs_no_message_is_left_alone(void **unused)
     }
 }
 
+static void what_an_earlier_delivery_did_is_told_again(void **unused)
+{
+    (void)unused;
+    struct job job = a_job();
+    (void)snprintf(job.reason, sizeof(job.reason), "why");
+    job.status = JOB_FAILED;
+    job.condition = JOB_COND_DEAD_LETTERED;
+    assert_int_equal(verdict_of(DEAD_LETTER, &job, false), VERDICT_WAS_FAILED);
+    assert_int_equal(verdict_of(DEAD_ALTERNATE, &job, false), VERDICT_LEAVE);
+    job.status = JOB_BLOCKED;
+    job.condition = JOB_COND_QUEUE_UNAVAILABLE;
+    assert_int_equal(verdict_of(DEAD_ALTERNATE, &job, false), VERDICT_WAS_BLOCKED);
+    assert_int_equal(verdict_of(DEAD_LETTER, &job, false), VERDICT_LEAVE);
+    job.epoch = 4;
+    assert_int_equal(verdict_of(DEAD_ALTERNATE, &job, false), VERDICT_LEAVE);
+}
+
 static void what_fits_no_job_of_the_tenant_is_kept(void **unused)
 {
     (void)unused;
@@ -256,6 +273,7 @@ int main(void)
         TEST(the_job_that_waits_for_it_fails_or_is_blocked),
         TEST(a_job_with_a_live_owner_is_left_alone),
         TEST(a_job_that_needs_no_message_is_left_alone),
+        TEST(what_an_earlier_delivery_did_is_told_again),
         TEST(what_fits_no_job_of_the_tenant_is_kept),
         TEST(a_cause_is_told_once_per_interval_and_then_with_a_count),
         TEST(any_number_of_causes_takes_bounded_memory),
