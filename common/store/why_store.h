@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef COMMON_STORE_WHY_STORE_H
+#define COMMON_STORE_WHY_STORE_H
+
+/* why_store: what explains where a job is. Every read is by an index and bounded, however many jobs
+ * there are. Threads: locked. */
+
+#include "common/model/job.h"
+#include "common/store/recovery_store.h"
+#include "common/store/store.h"
+#include "common/store/worker_store.h"
+
+#define WHY_AHEAD_MAX 1000 /* jobs before it are counted so far */
+
+struct why_queue { /* of a job that waits for a slot */
+    bool exists;
+    uint32_t ahead; /* jobs of its queue that wait and were submitted before it */
+    bool ahead_more;
+    uint32_t workers; /* live, for its queue */
+    uint32_t silent;  /* of these, with a beat older than the lease */
+    uint32_t slots;
+    uint32_t busy;
+};
+
+struct why_blocked {
+    struct uuid recovery;
+    enum job_state resume;
+    int64_t blocked_us;
+    char tester[BLOCK_TESTER_SIZE];
+    char params[BLOCK_PARAMS_SIZE];
+    uint32_t tests;
+    uint32_t tries;
+    int64_t next_us;
+    int64_t next_in_us; /* from now; negative: overdue */
+    char last_result[RECOVERY_RESULT_SIZE];
+    char last_detail[JOB_REASON_SIZE];
+    uint32_t ramp; /* not 0: a release is under way */
+};
+
+struct why {
+    int64_t now_us;   /* by the database's clock, as all times of jobs */
+    int64_t since_us; /* it came to its state; 0: not known */
+    struct why_queue queue;
+    bool has_worker; /* the owner's row was found */
+    struct worker_row worker;
+    bool has_blocked;
+    struct why_blocked blocked;
+};
+
+/* lease_ms: the silence after which a worker counts as dead. */
+MUST_USE enum err_code why_store_read(struct store *store, const struct job *job, uint32_t lease_ms,
+                                      struct why *ret_why, struct err *err);
+
+#endif

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+#include "webapp/handlers.h"
+#include "webapp/job_view.h"
+#include "webapp/jobs.h"
+#include "webapp/why_text.h"
+
+#define SENTENCE_MAX 4096
+
+static const char *broker_word(enum bus_state state)
+{
+    return state == BUS_UP ? "up" : state == BUS_BLOCKED ? "blocked" : "down";
+}
+
+static json_t *queue_view(const struct why_facts *facts)
+{
+    const struct why_queue *queue = &facts->why->queue;
+    json_t *view = json_object();
+    json_object_set_new(view, "name", view_text(facts->job->queue));
+    json_object_set_new(view, "exists", json_boolean(queue->exists));
+    if (facts->job->status == JOB_PENDING) {
+        json_object_set_new(view, "ahead", json_integer(queue->ahead));
+        json_object_set_new(view, "aheadIsAll", json_boolean(!queue->ahead_more));
+    }
+    json_object_set_new(view, "workers", json_integer(queue->workers));
+    json_object_set_new(view, "silent", json_integer(queue->silent));
+    json_object_set_new(view, "slots", json_integer(queue->slots));
+    json_object_set_new(view, "busy", json_integer(queue->busy));
+    json_object_set_new(view, "broker", json_string(broker_word(facts->broker)));
+    return view;
+}
+
+static json_t *owner_view(const struct worker_row *worker)
+{
+    json_t *view = json_object();
+    json_object_set_new(view, "id", view_uuid(&worker->id));
+    json_object_set_new(view, "name", view_text(worker->name));
+    json_object_set_new(view, "host", view_text(worker->host));
+    json_object_set_new(view, "state", json_string(worker_state_text(worker->state)));
+    json_object_set_new(view, "beatAgeSeconds", json_real((double)worker->beat_age_us / 1e6));
+    return view;
+}
+
+static json_t *blocked_view(const struct why_blocked *blocked)
+{
+    json_t *view = json_object();
+    json_t *params = json_loads(blocked->params, 0, NULL);
+    json_object_set_new(view, "recovery", view_uuid(&blocked->recovery));
+    json_object_set_new(view, "resumeStatus", json_string(job_state_text(blocked->resume)));
+    json_object_set_new(view, "since", view_time(blocked->blocked_us));
+    json_object_set_new(view, "tester", view_text(blocked->tester));
+    json_object_set_new(view, "params", params ? params : json_null());
+    json_object_set_new(view, "tests", json_integer(blocked->tests));
+    json_object_set_new(view, "tries", json_integer(blocked->tries));
+    json_object_set_new(view, "nextCheck", view_time(blocked->next_us));
+    json_object_set_new(view, "lastResult", view_text(blocked->last_result));
+    json_object_set_new(view, "lastDetail", view_text(blocked->last_detail));
+    json_object_set_new(view, "ramp", json_integer(blocked->ramp));
+    return view;
+}
+
+static json_t *outcome_view(const struct job *job, const struct why *why)
+{
+    json_t *view = json_object();
+    json_object_set_new(view, "since", view_time(why->since_us));
+    json_object_set_new(view, "condition", view_text(job_condition_text(job->condition)));
+    json_object_set_new(view, "reason", view_text(job->reason));
+    json_object_set_new(view, "exitCode",
+                        job->has_exit_code ? json_integer(job->exit_code) : json_null());
+    json_object_set_new(view, "signal",
+                        job->term_signal ? json_integer(job->term_signal) : json_null());
+    json_object_set_new(view, "cancelRequested", json_boolean(job->cancel_requested));
+    json_object_set_new(view, "cancelBy", view_text(job->cancel_by));
+    return view;
+}
+
+static json_t *data_view(const struct why_facts *facts)
+{
+    const struct job *job = facts->job;
+    const struct why *why = facts->why;
+    json_t *view = outcome_view(job, why);
+    if (job_state_is_active(job->status) && !job->has_owner)
+        json_object_set_new(view, "queue", queue_view(facts));
+    if (why->has_worker)
+        json_object_set_new(view, "worker", owner_view(&why->worker));
+    if (job->status == JOB_RUNNING && why->since_us != 0) {
+        double ran_s = (double)(why->now_us - why->since_us) / 1e6;
+        json_object_set_new(view, "limitSeconds", json_integer(job->max_seconds));
+        json_object_set_new(view, "leftSeconds", json_real((double)job->max_seconds - ran_s));
+    }
+    if (why->has_blocked)
+        json_object_set_new(view, "blocked", blocked_view(&why->blocked));
+    return view;
+}
+
+enum err_code job_why(struct request *req, struct err *err)
+{
+    AUTO(job_free) struct job *job = NULL;
+    BUF_AUTO struct buf text = BUF_INIT(SENTENCE_MAX);
+    struct why why;
+    enum err_code rc = job_of_path(req, &job, err);
+    if (rc == ERR_OK)
+        rc = why_store_read(req->web->store, job, req->web->cfg->fleet_lease_ms, &why, err);
+    if (rc)
+        return rc;
+    const struct why_facts facts = {job, &why, bus_publisher_state(req->web->pub)};
+    why_tell(&facts, &text);
+    json_t *view = json_object();
+    json_object_set_new(view, "id", view_uuid(&job->id));
+    json_object_set_new(view, "status", json_string(job_state_text(job->status)));
+    json_object_set_new(view, "why", view_text(buf_text(&text)));
+    json_object_set_new(view, "data", data_view(&facts));
+    reply_json(req, MHD_HTTP_OK, view);
+    return ERR_OK;
+}
