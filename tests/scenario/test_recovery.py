@@ -242,3 +242,21 @@ def test_an_operator_gives_a_group_up(fresh, web):
         ended = ann.wait_status(job, "FAILED", timeout_s=10)
         assert ended["condition"] == "CONNECTION_FAILED"
         assert "olga" in ended["reason"], ended
+
+
+@pytest.mark.parametrize("point", ["recovery.blocked_seen", "recovery.tested",
+                                   "recovery.release_committed", "recovery.published",
+                                   "recovery.confirmed"])
+def test_recovery_killed_at_any_point_loses_and_doubles_nothing(fresh, web, monkeypatch, point):
+    root, _, jobs, _, _ = app_jobs(fresh, web, 5)
+    root.post("/v1/apps/demo/1/enable").expect(200)
+    monkeypatch.setenv("SLUICE_FAULT", f"{point}=kill@2")
+    victim = fresh.reader("recovery", name="victim", wait=False, **FAST)
+    assert victim.wait() == -signal.SIGKILL
+    monkeypatch.delenv("SLUICE_FAULT")
+    fresh.reader("recovery", **FAST)
+    wait_finished(fresh, jobs)
+    doubled = fresh.sql("SELECT job_id FROM job_events WHERE to_status = 'RUNNING' "
+                        "GROUP BY job_id HAVING COUNT(*) <> 1")
+    assert not doubled
+    fresh.wait_clean()
