@@ -98,15 +98,21 @@ static enum err_code check(struct txn *txn, struct block *ctx, const struct lock
 
 /* ---- the shared row of the cause ------------------------------------------------------------ */
 
+struct cause {
+    bool found;
+    uint32_t ramp;
+};
+
 static enum err_code read_cause(struct txn *txn, enum db_stmt_id stmt, struct block *ctx,
-                                const char *tenant, uint32_t *ret_ramp, bool *ret_found,
-                                struct err *err)
+                                const char *tenant, struct cause *ret_cause, struct err *err)
 {
     const struct job_block *why = ctx->why;
+    *ret_cause = (struct cause){.found = false};
     return db_one(txn->db, stmt,
                   DB_ARGS(db_text(tenant), db_text(job_condition_text(why->condition)),
                           db_text(why->tester), db_text(why->params), db_text(why->policy)),
-                  DB_COLS(COL_UUID(&ctx->recovery), COL_U32(ret_ramp)), ret_found, err);
+                  DB_COLS(COL_UUID(&ctx->recovery), COL_U32(&ret_cause->ramp)), &ret_cause->found,
+                  err);
 }
 
 static enum err_code insert_cause(struct txn *txn, const struct block *ctx, const char *tenant,
@@ -128,14 +134,13 @@ static enum err_code insert_cause(struct txn *txn, const struct block *ctx, cons
 static enum err_code join_cause(struct txn *txn, struct block *ctx, const char *tenant,
                                 struct err *err)
 {
-    uint32_t ramp = 0;
-    bool found = false;
-    enum err_code rc = read_cause(txn, DB_CAUSE_LOOK, ctx, tenant, &ramp, &found, err);
-    if (rc == ERR_OK && (!found || ramp > 0))
+    struct cause cause;
+    enum err_code rc = read_cause(txn, DB_CAUSE_LOOK, ctx, tenant, &cause, err);
+    if (rc == ERR_OK && (!cause.found || cause.ramp > 0))
         rc = insert_cause(txn, ctx, tenant, err);
     if (rc == ERR_OK)
-        rc = read_cause(txn, DB_CAUSE_SHARE, ctx, tenant, &ramp, &found, err);
-    if (rc || found)
+        rc = read_cause(txn, DB_CAUSE_SHARE, ctx, tenant, &cause, err);
+    if (rc || cause.found)
         return rc;
     txn->again = true; /* it was empty, and deleted between the look and the lock */
     return err_set(err, ERR_CONFLICT, "the cause ended just now");

@@ -209,20 +209,23 @@ void agenda_done(struct agenda *agenda, const struct uuid *id, int64_t due_ms)
     enter(agenda, entry);
 }
 
+static void forget_bucket(struct agenda *agenda, struct entry **at, const void *owner)
+{
+    while (*at) {
+        bool ours = (*at)->item.owner == owner;
+        if (ours && (*at)->at != OUT) {
+            drop(agenda, at);
+            continue;
+        }
+        (*at)->forget = (*at)->forget || ours;
+        at = &(*at)->next;
+    }
+}
+
 void agenda_forget(struct agenda *agenda, const void *owner)
 {
-    for (size_t i = 0; i < BUCKETS; i++) {
-        struct entry **at = &agenda->buckets[i];
-        while (*at) {
-            bool ours = (*at)->item.owner == owner;
-            if (ours && (*at)->at != OUT) {
-                drop(agenda, at);
-                continue;
-            }
-            (*at)->forget = (*at)->forget || ours;
-            at = &(*at)->next;
-        }
-    }
+    for (size_t i = 0; i < BUCKETS; i++)
+        forget_bucket(agenda, &agenda->buckets[i], owner);
 }
 
 int64_t agenda_due_ms(const struct agenda *agenda)

@@ -21,6 +21,9 @@ static const char *const texts[] = {
 #undef DB_STMT
 };
 
+#define B_16 "bbbbbbbbbbbbbbbb"
+#define B_64 B_16 B_16 B_16 B_16
+
 static const struct {
     enum db_stmt_id id;
     const char *params; /* b: 16 bytes, t: text, u: a number; one letter each */
@@ -63,6 +66,20 @@ static const struct {
     {DB_WHY_AHEAD, "ttbu", "by_status"},
     {DB_WHY_QUEUE, "ttutt", "by_queue"},
     {DB_WHY_BLOCKED, "b", "PRIMARY"},
+    {DB_CAUSE_SHARE, "ttttt", "by_cause"},
+    {DB_LEADER_CHECK, "tub", "PRIMARY"},
+    {DB_RECOVERY_LIST, "t", "by_cause"},
+    {DB_RECOVERY_JOBS, "btbu", "by_recovery"},
+    {DB_BATCH_IDS, "buuu", "by_recovery"},
+    {DB_BATCH_LOCK, B_64, "PRIMARY"},
+    {DB_RELEASE_EVENTS, "tt" B_64, "PRIMARY"},
+    {DB_RELEASE_OUTBOX, B_64, "PRIMARY"},
+    {DB_RELEASE_JOBS, B_64, "PRIMARY"},
+    {DB_GIVE_UP_JOBS, "t" B_64, "PRIMARY"},
+    {DB_BLOCKED_DELETE_64, B_64 "b", NULL},
+    {DB_STRAY_BLOCKED, "tu", "by_status"},
+    {DB_STRAY_ROWS, "tu", "by_tenant"},
+    {DB_STRAY_OWNED, "tuuu", "by_worker"},
 };
 
 static void fill(void)
@@ -87,7 +104,16 @@ static void fill(void)
     test_db_run(&test, "INSERT INTO tenants (name, created_at) VALUES ('acme', NOW(6))");
     test_db_run(&test, "INSERT INTO job_queues (tenant, name, priority, created_at, updated_at) "
                        "SELECT HEX(id), 'default', 0, NOW(6), NOW(6) FROM jobs LIMIT 200");
-    test_db_run(&test, "ANALYZE TABLE jobs, job_events, workers, outbox, job_queues");
+    test_db_run(&test, "INSERT INTO job_recovery (id, tenant, cause_hash, job_condition, tester, "
+                       "params, policy, first_at, next_at) SELECT id, tenant, "
+                       "UNHEX(SHA2(HEX(id), 256)), 'CONNECTION_FAILED', 'tcp_connect', HEX(id), "
+                       "'', NOW(6), NOW(6) FROM jobs LIMIT 500");
+    test_db_run(&test, "INSERT INTO job_blocked (job_id, recovery_id, tenant, resume_status, "
+                       "blocked_at) SELECT id, id, tenant, 'PENDING', NOW(6) FROM jobs LIMIT 2000");
+    test_db_run(&test, "INSERT INTO recovery_leader (role, fencing, holder, renewed_at) SELECT "
+                       "HEX(id), 1, id, NOW(6) FROM jobs LIMIT 500");
+    test_db_run(&test, "ANALYZE TABLE jobs, job_events, workers, outbox, job_queues, job_recovery, "
+                       "job_blocked, recovery_leader");
 }
 
 /* The server's plan as JSON; free() it. */
