@@ -49,7 +49,7 @@ def test_five_thousand_jobs_of_one_disabled_application(fresh):
                lambda: fresh.count("jobs", "status = 'FINISHED'") == JOBS, 240, 0.5)
     batches = [line["jobs"] for line in lines(recovery, "recovery.released")]
     assert batches[0] == 1 and max(batches) <= 256, batches
-    assert all(later <= 2 * now for now, later in zip(batches, batches[1:])), batches
+    assert all(later <= 2 * one for one, later in zip(batches, batches[1:])), batches
     assert sum(batches) <= JOBS
     doubled = fresh.sql("SELECT job_id FROM job_events WHERE to_status = 'FINISHED' "
                         "GROUP BY job_id HAVING COUNT(*) <> 1")
