@@ -105,9 +105,10 @@ static void fill(void)
     test_db_run(&test, "INSERT INTO job_queues (tenant, name, priority, created_at, updated_at) "
                        "SELECT HEX(id), 'default', 0, NOW(6), NOW(6) FROM jobs LIMIT 200");
     test_db_run(&test, "INSERT INTO job_recovery (id, tenant, cause_hash, job_condition, tester, "
-                       "params, policy, first_at, next_at) SELECT id, tenant, "
-                       "UNHEX(SHA2(HEX(id), 256)), 'CONNECTION_FAILED', 'tcp_connect', HEX(id), "
-                       "'', NOW(6), NOW(6) FROM jobs LIMIT 500");
+                       "params, policy, first_at, next_at) SELECT id, "
+                       "IF(owner = 'ann', 'acme', HEX(id)), UNHEX(SHA2(HEX(id), 256)), "
+                       "'CONNECTION_FAILED', 'tcp_connect', HEX(id), "
+                       "'', NOW(6), NOW(6) FROM jobs ORDER BY id LIMIT 500");
     test_db_run(&test, "INSERT INTO job_blocked (job_id, recovery_id, tenant, resume_status, "
                        "blocked_at) SELECT id, id, tenant, 'PENDING', NOW(6) FROM jobs LIMIT 2000");
     test_db_run(&test, "INSERT INTO recovery_leader (role, fencing, holder, renewed_at) SELECT "
