@@ -40,7 +40,7 @@ static enum err_code read_facts(struct work *work, struct judge_facts *ret_facts
     if (!work->arrival.message.has_job)
         return ERR_OK;
     enum err_code rc = job_store_get(store, NULL, &work->arrival.message.job, &work->job, err);
-    if (rc == ERR_OK && work->job->has_owner)
+    if (rc == ERR_OK && work->job && work->job->has_owner)
         rc = worker_store_state(store, &work->job->owner_worker, &owner, err);
     if (rc && rc != ERR_NOT_FOUND)
         return rc;

@@ -60,7 +60,8 @@ static struct bus_delivery *next_delivery(struct reader *reader)
     if (!reader->stop) {
         delivery = reader->waiting[0];
         reader->count--;
-        memmove(reader->waiting, reader->waiting + 1, reader->count * sizeof(reader->waiting[0]));
+        for (size_t i = 0; i < reader->count; i++)
+            reader->waiting[i] = reader->waiting[i + 1];
     }
     (void)pthread_mutex_unlock(&reader->lock);
     return delivery;
