@@ -180,9 +180,12 @@ enum phase_result run_gate(struct run *run)
     return result;
 }
 
-void run_tell_room(const struct run *run)
+void run_tell_room(struct run *run)
 {
     const struct quota_key whose = key_of(run->job, QUOTA_TENANT);
+    struct err err = {0};
+    if (run->adopted) /* it was let in by another worker */
+        best_effort(run_look(run, &err));
     if (job_gate_has_limits(&run->gate))
         cause_tell_room(run->w->store, run->w->publisher, &whose);
 }

@@ -20,7 +20,7 @@ enum phase_result run_block_input(struct run *run, const struct fetch_cause *cau
                                   const struct err *why);
 /* A job with limits has ended: who waits for its place is looked at now, not when its turn comes.
  */
-void run_tell_room(const struct run *run);
+void run_tell_room(struct run *run);
 /* What is left to do for a job that is BLOCKED. */
 void run_blocked(struct run *run);
 
