@@ -50,7 +50,7 @@ void mail_write(const struct config *cfg, const char *service, const char *subje
 
 struct upload {
     struct sv rest;
-    const volatile bool *stop;
+    const atomic_bool *stop;
     int64_t stop_by_ms; /* once *stop */
 };
 
@@ -71,7 +71,7 @@ static int on_progress(void *arg, curl_off_t a, curl_off_t b, curl_off_t c, curl
     (void)b;
     (void)c;
     (void)d;
-    if (!*upload->stop)
+    if (!atomic_load(upload->stop))
         return 0;
     if (upload->stop_by_ms == 0)
         upload->stop_by_ms = clock_mono_ms() + 1000;
@@ -131,7 +131,7 @@ static void set_options(CURL *curl, const struct config *cfg, struct curl_slist 
     (void)curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)cfg->notify_timeout_ms);
 }
 
-enum err_code mail_send(const struct config *cfg, struct sv mail, const volatile bool *stop,
+enum err_code mail_send(const struct config *cfg, struct sv mail, const atomic_bool *stop,
                         struct err *err)
 {
     struct curl_slist *to = NULL;

@@ -32,7 +32,7 @@ struct notify {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    volatile bool stop;
+    atomic_bool stop;            /* read by the mail under way as well */
     struct buf queue[QUEUE_MAX]; /* a ring */
     size_t first, count;
     struct throttle throttle;
