@@ -8,6 +8,7 @@
 
 struct search {
     const struct stray_search *what;
+    const char *queue; /* of STRAY_QUEUED */
     struct rows rows;
 };
 
@@ -19,6 +20,7 @@ static enum err_code find_kind(struct txn *txn, struct search *search, struct st
         [STRAY_BLOCKED] = DB_STRAY_BLOCKED,
         [STRAY_ROW] = DB_STRAY_ROWS,
         [STRAY_OWNED] = DB_STRAY_OWNED,
+        [STRAY_QUEUED] = DB_STRAY_QUEUED,
     };
     char status[STATE_TEXT_SIZE] = "PENDING";
     bool more = true;
@@ -55,17 +57,42 @@ static enum err_code find(struct txn *txn, void *ctx, struct err *err)
     return rc;
 }
 
+static enum err_code take(struct store *store, txn_fn find_them, struct search *search,
+                          struct stray_list *ret_list, struct err *err)
+{
+    enum err_code rc = store_once(store, find_them, search, err);
+    if (rc == ERR_OK) {
+        ret_list->count = search->rows.count;
+        ret_list->items = rows_take(&search->rows);
+    }
+    rows_done(&search->rows);
+    return rc;
+}
+
 enum err_code reconcile_store_find(struct store *store, const struct stray_search *what,
                                    struct stray_list *ret_list, struct err *err)
 {
-    struct search search = {what, ROWS_OF(struct stray)};
-    enum err_code rc = store_once(store, find, &search, err);
-    if (rc == ERR_OK) {
-        ret_list->count = search.rows.count;
-        ret_list->items = rows_take(&search.rows);
-    }
-    rows_done(&search.rows);
-    return rc;
+    struct search search = {.what = what, .rows = ROWS_OF(struct stray)};
+    return take(store, find, &search, ret_list, err);
+}
+
+static enum err_code find_queued(struct txn *txn, void *ctx, struct err *err)
+{
+    struct search *search = ctx;
+    const struct stray_search *what = search->what;
+    rows_clear(&search->rows);
+    return find_kind(txn, search, (struct stray){.kind = STRAY_QUEUED},
+                     DB_ARGS(db_text(what->tenant), db_text(search->queue),
+                             db_i64(what->owner_ms * 1000), db_u64(what->limit)),
+                     err);
+}
+
+enum err_code reconcile_store_find_queued(struct store *store, const struct stray_search *what,
+                                          const char *queue, struct stray_list *ret_list,
+                                          struct err *err)
+{
+    struct search search = {.what = what, .queue = queue, .rows = ROWS_OF(struct stray)};
+    return take(store, find_queued, &search, ret_list, err);
 }
 
 /* ---- repairing ------------------------------------------------------------------------------ */
@@ -85,7 +112,7 @@ static enum err_code change(struct txn *txn, const struct stray *stray, uint64_t
         return db_exec(txn->db, DB_STRAY_UNBLOCK,
                        DB_ARGS(db_text(state), db_uuid(&stray->job), db_u64(stray->epoch)),
                        ret_rows, err);
-    return db_exec(txn->db, DB_STRAY_REQUEUE,
+    return db_exec(txn->db, stray->kind == STRAY_OWNED ? DB_STRAY_REQUEUE : DB_STRAY_RESEND,
                    DB_ARGS(db_uuid(&stray->job), db_u64(stray->epoch), db_text(state)), ret_rows,
                    err);
 }
@@ -105,11 +132,13 @@ static enum err_code requeue(struct txn *txn, struct repair *repair, struct err 
 {
     const struct stray *stray = repair->stray;
     const bool was_blocked = stray->kind == STRAY_BLOCKED;
+    static const char *const details[STRAY_KIND_COUNT] = {
+        [STRAY_BLOCKED] = "it was BLOCKED, and nothing held it",
+        [STRAY_OWNED] = "its owner was not live for long, and no message came",
+        [STRAY_QUEUED] = "its queue has no message, and nobody owns it",
+    };
     const struct job_move move = {
-        .to = stray->resume,
-        .kind = "requeued",
-        .detail = was_blocked ? "it was BLOCKED, and nothing held it"
-                              : "its owner was not live for long, and no message came"};
+        .to = stray->resume, .kind = "requeued", .detail = details[stray->kind]};
     struct history history = {.job = &stray->job,
                               .from = was_blocked ? JOB_BLOCKED : stray->resume};
     uint64_t rows = 0;

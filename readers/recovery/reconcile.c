@@ -3,6 +3,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/store/queue_store.h"
 #include "common/store/tenant_store.h"
 #include "readers/recovery/stats.h"
 
@@ -10,15 +11,16 @@
 
 #define STRAYS_AT_ONCE 200
 #define OWNER_LEASES 3
-#define REQUEUED_LEASES                                                                            \
-    60 /* a message that waits its turn on a long queue is not sent each time                      \
-        */
+#define QUEUE_LEASES 15    /* between two looks at the queues */
+#define REQUEUED_LEASES 60 /* a message that waits its turn is not sent each time */
+#define DEPTH_MS 2000
 
 struct reconcile {
     struct reconcile_config cfg;
     pthread_mutex_t lock;
     pthread_cond_t news;
     bool stopping;
+    int64_t queues_ms; /* when the queues are looked at again */
     pthread_t thread;
 };
 
@@ -66,6 +68,7 @@ static enum err_code repair(struct reconcile *reconcile, const struct recovery_l
         [STRAY_BLOCKED] = "BLOCKED without a blocked row",
         [STRAY_ROW] = "a blocked row without BLOCKED",
         [STRAY_OWNED] = "its owner is gone",
+        [STRAY_QUEUED] = "its message is lost",
     };
     char id[UUID_TEXT_SIZE];
     bool done = false;
@@ -79,19 +82,73 @@ static enum err_code repair(struct reconcile *reconcile, const struct recovery_l
     return ERR_OK;
 }
 
+static struct stray_search search_of(const struct reconcile *reconcile,
+                                     const struct recovery_lead *lead)
+{
+    int64_t lease_ms = reconcile->cfg.site->cfg->fleet_lease_ms;
+    return (struct stray_search){.tenant = lead->tenant,
+                                 .limit = STRAYS_AT_ONCE,
+                                 .owner_ms = lease_ms * OWNER_LEASES,
+                                 .requeued_ms = lease_ms * REQUEUED_LEASES};
+}
+
+static enum err_code repair_all(struct reconcile *reconcile, const struct recovery_lead *lead,
+                                const struct stray_list *list, struct err *err)
+{
+    enum err_code rc = ERR_OK;
+    for (size_t i = 0; i < list->count && rc == ERR_OK; i++)
+        rc = repair(reconcile, lead, &list->items[i], err);
+    return rc;
+}
+
 static enum err_code repair_tenant(struct reconcile *reconcile, const struct recovery_lead *lead,
                                    struct err *err)
 {
-    int64_t lease_ms = reconcile->cfg.site->cfg->fleet_lease_ms;
-    const struct stray_search search = {.tenant = lead->tenant,
-                                        .limit = STRAYS_AT_ONCE,
-                                        .owner_ms = lease_ms * OWNER_LEASES,
-                                        .requeued_ms = lease_ms * REQUEUED_LEASES};
+    const struct stray_search search = search_of(reconcile, lead);
     struct stray_list list = {0};
     enum err_code rc = reconcile_store_find(reconcile->cfg.site->test.store, &search, &list, err);
-    for (size_t i = 0; i < list.count && rc == ERR_OK; i++)
-        rc = repair(reconcile, lead, &list.items[i], err);
+    if (rc == ERR_OK)
+        rc = repair_all(reconcile, lead, &list, err);
     free(list.items);
+    return rc;
+}
+
+/* true: the broker has told that nothing is ready in it. A queue that somebody deleted and another
+ * declared again is empty, and the jobs on it would wait for ever. */
+static bool is_empty(const struct reconcile *reconcile, const struct job_queue *queue)
+{
+    char name[BUS_NAME_SIZE];
+    uint32_t messages = 0;
+    struct err err = {0};
+    enum err_code rc = bus_queue_depth(reconcile->cfg.site->test.publisher,
+                                       bus_submit_queue(queue->tenant, queue->name, name),
+                                       clock_mono_ms() + DEPTH_MS, &messages, NULL, &err);
+    return rc == ERR_NOT_FOUND || (rc == ERR_OK && messages == 0);
+}
+
+static enum err_code repair_queue(struct reconcile *reconcile, const struct recovery_lead *lead,
+                                  const struct job_queue *queue, struct err *err)
+{
+    const struct stray_search search = search_of(reconcile, lead);
+    struct stray_list list = {0};
+    if (!is_empty(reconcile, queue))
+        return ERR_OK;
+    enum err_code rc = reconcile_store_find_queued(reconcile->cfg.site->test.store, &search,
+                                                   queue->name, &list, err);
+    if (rc == ERR_OK)
+        rc = repair_all(reconcile, lead, &list, err);
+    free(list.items);
+    return rc;
+}
+
+static enum err_code repair_queues(struct reconcile *reconcile, const struct recovery_lead *lead,
+                                   struct err *err)
+{
+    struct job_queue_list list = {0};
+    enum err_code rc = queue_store_list(reconcile->cfg.site->test.store, lead->tenant, &list, err);
+    for (size_t i = 0; i < list.count && rc == ERR_OK; i++)
+        rc = repair_queue(reconcile, lead, &list.items[i], err);
+    job_queue_list_done(&list);
     return rc;
 }
 
@@ -110,11 +167,18 @@ static enum err_code keep_gauges(struct reconcile *reconcile, struct err *err)
 static enum err_code pass(struct reconcile *reconcile, struct err *err)
 {
     struct desk_leads leads = {0};
+    int64_t lease_ms = reconcile->cfg.site->cfg->fleet_lease_ms;
+    bool queues_too = clock_mono_ms() >= reconcile->queues_ms;
     enum err_code rc = serve_tenants(reconcile, err);
     if (rc == ERR_OK)
         rc = desk_leads(reconcile->cfg.desk, &leads, err);
-    for (size_t i = 0; i < leads.count && rc == ERR_OK; i++)
+    for (size_t i = 0; i < leads.count && rc == ERR_OK; i++) {
         rc = repair_tenant(reconcile, &leads.items[i], err);
+        if (rc == ERR_OK && queues_too)
+            rc = repair_queues(reconcile, &leads.items[i], err);
+    }
+    if (rc == ERR_OK && queues_too && leads.count > 0)
+        reconcile->queues_ms = clock_mono_ms() + lease_ms * QUEUE_LEASES;
     if (rc == ERR_OK && leads.count > 0)
         rc = keep_gauges(reconcile, err);
     free(leads.items);

@@ -18,7 +18,7 @@ struct metric stat_fenced =
 static struct metric repairs = METRIC_COUNTER_BY(
     "sluice_reconcile_repairs_total", "What the reconciler put right.",
     "kind", [STRAY_BLOCKED] = "blocked_without_row", [STRAY_ROW] = "row_without_blocked",
-    [STRAY_OWNED] = "owner_gone", [REPAIR_RELAYED] = "outbox");
+    [STRAY_OWNED] = "owner_gone", [STRAY_QUEUED] = "message_lost", [REPAIR_RELAYED] = "outbox");
 
 /* In the order of cause.def. */
 static const enum job_condition conditions[] = {

@@ -80,6 +80,7 @@ static const struct {
     {DB_STRAY_BLOCKED, "tu", "by_status"},
     {DB_STRAY_ROWS, "tu", "by_tenant"},
     {DB_STRAY_OWNED, "tuuu", "by_worker"},
+    {DB_STRAY_QUEUED, "ttuu", "by_status"},
 };
 
 static void fill(void)

@@ -302,6 +302,30 @@ static void a_job_whose_owner_died_long_ago_gets_one_new_message(void **unused)
     assert_int_equal(repair_all(&lead, STRAY_OWNED), 0);
 }
 
+static void a_job_whose_message_is_lost_gets_one_new_message(void **unused)
+{
+    (void)unused;
+    struct err err = {0};
+    struct stray_list list = {0};
+    bool done = false;
+    struct recovery_lead lead = lead_now();
+    struct uuid id = test_submit(test.store);
+    const struct stray_search search = {.tenant = "acme", .limit = 1000, .owner_ms = 60000};
+    test_db_run(&test, "UPDATE jobs SET queue = 'gone', updated_at = updated_at - INTERVAL 2 "
+                       "MINUTE ORDER BY id DESC LIMIT 1");
+    assert_ok(reconcile_store_find_queued(test.store, &search, "gone", &list, &err));
+    assert_int_equal(list.count, 1);
+    assert_true(uuid_eq(&list.items[0].job, &id));
+    assert_ok(reconcile_store_repair(test.store, &lead, &list.items[0], &done, &err));
+    assert_true(done);
+    assert_ok(reconcile_store_repair(test.store, &lead, &list.items[0], &done, &err));
+    assert_false(done);
+    free(list.items);
+    AUTO(job_free) struct job *job = test_job(test.store, &id);
+    assert_int_equal(job->epoch, 2);
+    assert_int_equal(job->status, JOB_PENDING);
+}
+
 static int open_test(void **unused)
 {
     (void)unused;
@@ -329,6 +353,7 @@ int main(void)
         TEST(a_blocked_job_that_nothing_holds_goes_back_to_its_state),
         TEST(a_blocked_row_without_a_blocked_job_is_deleted),
         TEST(a_job_whose_owner_died_long_ago_gets_one_new_message),
+        TEST(a_job_whose_message_is_lost_gets_one_new_message),
     };
     return cmocka_run_group_tests(tests, open_test, close_test);
 }

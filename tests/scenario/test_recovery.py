@@ -189,6 +189,19 @@ def test_what_should_never_be_is_repaired_and_counted(fresh, web):
     assert 'sluice_reconcile_repairs_total{kind="blocked_without_row"} 1' in text, text
 
 
+def test_a_job_whose_message_the_broker_lost_runs_all_the_same(fresh, web):
+    ann = fresh.client(web)
+    job = ann.submit("true")
+    wait_until("the message to be confirmed", lambda: fresh.count("outbox") == 0)
+    with fresh.amqp() as link:
+        assert link.take("sluice.acme.submit.default")
+    assert not fresh.messages()
+    recovery = fresh.reader("recovery", fleet_lease_ms=500, fleet_beat_ms=100, **FAST)
+    fresh.worker()
+    recovery.wait_log("its message is lost", 20)
+    wait_finished(fresh, [job])
+
+
 def test_cancelling_a_blocked_job_is_final(fresh, web):
     _, ann, jobs, cause, _ = app_jobs(fresh, web, 1)
     fresh.reader("recovery", **FAST)
