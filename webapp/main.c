@@ -6,6 +6,7 @@
 #include "common/base/fs.h"
 #include "common/base/log.h"
 #include "common/service/daemon.h"
+#include "common/service/servers.h"
 #include "webapp/follow.h"
 #include "webapp/job_wait.h"
 #include "webapp/sweeper.h"
@@ -15,26 +16,13 @@
 #include <unistd.h>
 
 #define SERVICE "sluice-web"
-#define ACQUIRE_MS 2000 /* longest wait for a database connection before 503 */
 #define STOP_GRACE_MS 10000
 
 /* ---- the parts ------------------------------------------------------------------------------- */
 
 static enum err_code open_store(struct web *web, struct err *err)
 {
-    const struct config *cfg = web->cfg;
-    const struct store_config store = {
-        .host = cfg->db_host,
-        .user = cfg->db_user,
-        .password = cfg->db_password,
-        .name = cfg->db_name,
-        .tls_ca = cfg->db_tls_ca,
-        .port = (uint16_t)cfg->db_port,
-        .pool_size = cfg->db_pool_size,
-        .connect_timeout_ms = cfg->db_connect_timeout_ms,
-        .query_timeout_ms = cfg->db_query_timeout_ms,
-        .acquire_timeout_ms = ACQUIRE_MS,
-    };
+    const struct store_config store = servers_store(web->cfg);
     return store_open(&store, &web->store, err);
 }
 
@@ -58,19 +46,7 @@ static enum err_code open_bus(struct web *web, struct err *err)
 {
     static const char *const keys[] = {"*.ended.*"};
     const struct config *cfg = web->cfg;
-    const struct bus_config bus = {
-        .host = cfg->amqp_host,
-        .user = cfg->amqp_user,
-        .password = cfg->amqp_password,
-        .vhost = cfg->amqp_vhost,
-        .name = SERVICE,
-        .port = (int)cfg->amqp_port,
-        .heartbeat_s = (int)cfg->amqp_heartbeat_s,
-        .connect_timeout_ms = (int)cfg->amqp_connect_timeout_ms,
-        .confirm_timeout_ms = (int)cfg->amqp_confirm_timeout_ms,
-        .in_flight_max = cfg->amqp_in_flight_max,
-        .delivery_limit = cfg->amqp_delivery_limit,
-    };
+    const struct bus_config bus = servers_bus(cfg, SERVICE);
     const struct bus_consumer_setup events = {
         .inbox = {.exchange = BUS_EVENTS, .keys = keys, .key_count = ARRAY_LEN(keys)},
         .arg = web,

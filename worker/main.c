@@ -10,6 +10,7 @@
 #include "common/base/log.h"
 #include "common/service/daemon.h"
 #include "common/service/monitor.h"
+#include "common/service/servers.h"
 #include "worker/fetch.h"
 #include "worker/incarnation.h"
 #include "worker/stats.h"
@@ -24,7 +25,6 @@
 #define LOCK_FILE "worker.lock"
 #define LOOK_MS 100
 #define FENCED_PAUSE_MS 500
-#define ACQUIRE_TIMEOUT_MS 2000
 
 static struct worker worker = {.work_fd = -1, .archive_fd = -1, .draining = true};
 
@@ -160,31 +160,9 @@ static int heartbeat_s(const struct config *cfg)
 static enum err_code open_services(struct worker *w, struct err *err)
 {
     const struct config *cfg = w->cfg;
-    w->store_cfg = (struct store_config){
-        .host = cfg->db_host,
-        .user = cfg->db_user,
-        .password = cfg->db_password,
-        .name = cfg->db_name,
-        .tls_ca = cfg->db_tls_ca,
-        .port = (uint16_t)cfg->db_port,
-        .pool_size = cfg->db_pool_size,
-        .connect_timeout_ms = cfg->db_connect_timeout_ms,
-        .query_timeout_ms = cfg->db_query_timeout_ms,
-        .acquire_timeout_ms = ACQUIRE_TIMEOUT_MS,
-    };
-    w->bus_cfg = (struct bus_config){
-        .host = cfg->amqp_host,
-        .user = cfg->amqp_user,
-        .password = cfg->amqp_password,
-        .vhost = cfg->amqp_vhost,
-        .name = "sluice-worker",
-        .port = (int)cfg->amqp_port,
-        .heartbeat_s = heartbeat_s(cfg),
-        .connect_timeout_ms = (int)cfg->amqp_connect_timeout_ms,
-        .confirm_timeout_ms = (int)cfg->amqp_confirm_timeout_ms,
-        .in_flight_max = cfg->amqp_in_flight_max,
-        .delivery_limit = cfg->amqp_delivery_limit,
-    };
+    w->store_cfg = servers_store(cfg);
+    w->bus_cfg = servers_bus(cfg, "sluice-worker");
+    w->bus_cfg.heartbeat_s = heartbeat_s(cfg);
     (void)bus_submit_queue(cfg->worker_tenant, cfg->worker_queue, w->queue);
     enum err_code rc = fetch_start(err);
     if (rc == ERR_OK)

@@ -9,12 +9,13 @@
 #include "common/service/daemon.h"
 #include "common/service/metrics.h"
 #include "common/service/monitor.h"
+#include "common/service/servers.h"
 #include "readers/common/handle.h"
 
 #include <pthread.h>
 #include <unistd.h>
 
-#define ACQUIRE_TIMEOUT_MS 2000
+#define POOL_MOST 4    /* connections: one message is handled at a time */
 #define WAITING_MAX 16 /* one channel: more than one only after its connection was lost */
 
 static const struct retry handle_retry = {100, 5000};
@@ -150,38 +151,16 @@ static enum err_code start_monitor(struct reader *reader, struct monitor **ret_m
 
 static enum err_code open_store(struct reader *reader, struct err *err)
 {
-    const struct config *cfg = reader->cfg;
-    const struct store_config store = {
-        .host = cfg->db_host,
-        .user = cfg->db_user,
-        .password = cfg->db_password,
-        .name = cfg->db_name,
-        .tls_ca = cfg->db_tls_ca,
-        .port = (uint16_t)cfg->db_port,
-        .pool_size = cfg->db_pool_size < 4 ? cfg->db_pool_size : 4,
-        .connect_timeout_ms = cfg->db_connect_timeout_ms,
-        .query_timeout_ms = cfg->db_query_timeout_ms,
-        .acquire_timeout_ms = ACQUIRE_TIMEOUT_MS,
-    };
+    struct store_config store = servers_store(reader->cfg);
+    if (store.pool_size > POOL_MOST)
+        store.pool_size = POOL_MOST;
     return store_open(&store, &reader->store, err);
 }
 
 static enum err_code open_bus(struct reader *reader, struct err *err)
 {
     const struct config *cfg = reader->cfg;
-    const struct bus_config bus = {
-        .host = cfg->amqp_host,
-        .user = cfg->amqp_user,
-        .password = cfg->amqp_password,
-        .vhost = cfg->amqp_vhost,
-        .name = reader->kind->service,
-        .port = (int)cfg->amqp_port,
-        .heartbeat_s = (int)cfg->amqp_heartbeat_s,
-        .connect_timeout_ms = (int)cfg->amqp_connect_timeout_ms,
-        .confirm_timeout_ms = (int)cfg->amqp_confirm_timeout_ms,
-        .in_flight_max = cfg->amqp_in_flight_max,
-        .delivery_limit = cfg->amqp_delivery_limit,
-    };
+    const struct bus_config bus = servers_bus(cfg, reader->kind->service);
     const struct bus_consumer_setup setup = {
         .queue = bus_queue_name(reader->kind->queue),
         .queue_kind = reader->kind->queue,

@@ -9,6 +9,7 @@
 #include "common/service/daemon.h"
 #include "common/service/fleet.h"
 #include "common/service/monitor.h"
+#include "common/service/servers.h"
 #include "readers/recovery/policy.h"
 #include "readers/recovery/reconcile.h"
 #include "readers/recovery/stats.h"
@@ -16,7 +17,6 @@
 #include <unistd.h>
 
 #define SERVICE "sluice-recovery"
-#define ACQUIRE_TIMEOUT_MS 5000
 #define EXIT_FENCED 75 /* EX_TEMPFAIL */
 
 struct process {
@@ -36,38 +36,14 @@ struct process {
 
 static enum err_code open_store(struct process *process, struct err *err)
 {
-    const struct config *cfg = process->cfg;
-    const struct store_config store = {
-        .host = cfg->db_host,
-        .user = cfg->db_user,
-        .password = cfg->db_password,
-        .name = cfg->db_name,
-        .tls_ca = cfg->db_tls_ca,
-        .port = (uint16_t)cfg->db_port,
-        .pool_size = cfg->db_pool_size,
-        .connect_timeout_ms = cfg->db_connect_timeout_ms,
-        .query_timeout_ms = cfg->db_query_timeout_ms,
-        .acquire_timeout_ms = ACQUIRE_TIMEOUT_MS,
-    };
+    const struct store_config store = servers_store(process->cfg);
     return store_open(&store, &process->store, err);
 }
 
 static enum err_code open_bus(struct process *process, struct err *err)
 {
     const struct config *cfg = process->cfg;
-    process->bus = (struct bus_config){
-        .host = cfg->amqp_host,
-        .user = cfg->amqp_user,
-        .password = cfg->amqp_password,
-        .vhost = cfg->amqp_vhost,
-        .name = SERVICE,
-        .port = (int)cfg->amqp_port,
-        .heartbeat_s = (int)cfg->amqp_heartbeat_s,
-        .connect_timeout_ms = (int)cfg->amqp_connect_timeout_ms,
-        .confirm_timeout_ms = (int)cfg->amqp_confirm_timeout_ms,
-        .in_flight_max = cfg->amqp_in_flight_max,
-        .delivery_limit = cfg->amqp_delivery_limit,
-    };
+    process->bus = servers_bus(cfg, SERVICE);
     enum err_code rc = bus_publisher_open(&process->bus, &process->publisher, err);
     if (rc)
         return rc;
