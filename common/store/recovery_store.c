@@ -179,11 +179,15 @@ static enum err_code ask(struct txn *txn, void *ctx, struct err *err)
 {
     const struct wish *wish = ctx;
     uint64_t rows = 0;
-    enum err_code rc =
-        db_exec(txn->db, DB_RECOVERY_ASK,
-                DB_ARGS(db_text(wish->what), db_text(wish->actor), db_text(wish->what),
-                        db_uuid(wish->id), db_text(wish->tenant)),
-                &rows, err);
+    enum err_code rc = ERR_OK;
+    if (wish->what)
+        rc = db_exec(txn->db, DB_RECOVERY_ASK,
+                     DB_ARGS(db_text(wish->what), db_text(wish->actor), db_uuid(wish->id),
+                             db_text(wish->tenant)),
+                     &rows, err);
+    else
+        rc = db_exec(txn->db, DB_RECOVERY_CHECK, DB_ARGS(db_uuid(wish->id), db_text(wish->tenant)),
+                     &rows, err);
     return rc || rows > 0 ? rc : no_such_cause(wish->id, err);
 }
 

@@ -189,6 +189,7 @@ static void an_operators_wish_counts_for_the_jobs_of_that_moment(void **unused)
     struct recovery recovery;
     struct uuid cause = block_many(ids, 2, "{\"host\":\"wish\"}");
     assert_ok(recovery_store_ask(test.store, "acme", &cause, "release", "olga", &err));
+    assert_ok(recovery_store_ask(test.store, "acme", &cause, NULL, "otto", &err));
     struct uuid late = test_submit(test.store);
     (void)block_unowned(&late, "{\"host\":\"wish\"}");
     assert_ok(recovery_store_get(test.store, "acme", &cause, &recovery, &err));
