@@ -208,6 +208,19 @@ def test_an_unbound_queue_blocks_its_job_at_once(site, ann, readers):
     assert (state, reason, outcome) == ("settled", "unroutable", "job-blocked")
 
 
+def test_a_probe_leaves_a_settled_row_with_its_id_and_alarms_nobody(site, web, readers):
+    probes = {"sluice.submit": "01900000-0000-7000-8000-00000000000a",
+              "sluice.dead": "01900000-0000-7000-8000-00000000000b"}
+    for (exchange, probe), reader in zip(probes.items(), readers):
+        with site.amqp() as link:
+            link.publish(exchange, "sluice.nobody", b"?", message_id=f"sluice-probe-{probe}")
+        row = row_of(site, f"id = 0x{probe.replace('-', '')}")
+        assert row[0] == "settled" and row[2] == "left-alone"
+        reader.wait_log(probe)
+        told = [line for line in reader.log_events("dead.message") if line["id"] == probe]
+        assert [line["level"] for line in told] == ["info"]
+
+
 def test_many_jobs_of_an_unbound_queue_wait_for_one_cause_and_finish(fresh):
     web = fresh.web()
     ann = fresh.client(web)
