@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/* What the doctor asks of the database. */
+
+#include "cli/doctor.h"
+
+#include "common/base/clock.h"
+#include "common/store/migrate.h"
+#include "common/store/worker_store.h"
+
+#include <inttypes.h>
+
+#define OFFSET_WARN_MS 1000
+#define OUTBOX_WARN_US INT64_C(30000000)
+
+void doctor_database(struct doctor *doctor)
+{
+    const struct config *cfg = doctor->cfg;
+    struct err err = {0};
+    doctor->db = (struct store_config){
+        .host = cfg->db_host,
+        .user = cfg->db_user,
+        .password = cfg->db_password,
+        .name = cfg->db_name,
+        .tls_ca = cfg->db_tls_ca,
+        .port = (uint16_t)cfg->db_port,
+        .pool_size = 1,
+        .connect_timeout_ms = cfg->db_connect_timeout_ms,
+        .query_timeout_ms = cfg->db_query_timeout_ms,
+        .acquire_timeout_ms = cfg->db_connect_timeout_ms,
+    };
+    if (site_store_look(&doctor->db, &doctor->site, &err))
+        doctor_find(doctor, DOCTOR_FAULT,
+                    "start the server; check db.host, db.port, db.user, db.password and db.name",
+                    "%s", err.text);
+    else
+        doctor_find(doctor, DOCTOR_OK, "", "%s answers at %s port %u", doctor->site.version,
+                    cfg->db_host, cfg->db_port);
+}
+
+void doctor_schema(struct doctor *doctor)
+{
+    uint32_t known = migrate_newest();
+    if (!doctor->site.has_schema || doctor->site.schema < known)
+        doctor_find(doctor, DOCTOR_FAULT, "run 'sluice migrate'",
+                    "the schema is at %03u, this version (%s) needs %03u", doctor->site.schema,
+                    SLUICE_VERSION, known);
+    else if (doctor->site.schema > known)
+        doctor_find(doctor, DOCTOR_WARNING, "bring all programs to the newest version",
+                    "the schema is at %03u, this version (%s) knows %03u", doctor->site.schema,
+                    SLUICE_VERSION, known);
+    else
+        doctor_find(doctor, DOCTOR_OK, "", "at %03u, as version %s wants it", known,
+                    SLUICE_VERSION);
+}
+
+void doctor_durability(struct doctor *doctor)
+{
+    if (doctor->site.flush == 1)
+        doctor_find(doctor, DOCTOR_OK, "", "a commit is on the disk before it is answered");
+    else
+        doctor_find(doctor, DOCTOR_FAULT,
+                    "set innodb_flush_log_at_trx_commit = 1 in the server's configuration",
+                    "innodb_flush_log_at_trx_commit is %u: jobs that were accepted are lost when "
+                    "the server's machine fails",
+                    doctor->site.flush);
+}
+
+void doctor_clock(struct doctor *doctor)
+{
+    int64_t offset_ms = (doctor->site.now_us - clock_wall_us()) / 1000;
+    int64_t size_ms = offset_ms < 0 ? -offset_ms : offset_ms;
+    if (size_ms > (int64_t)doctor->cfg->auth_leeway_s * 1000 && size_ms > OFFSET_WARN_MS)
+        doctor_find(doctor, DOCTOR_FAULT, "set both clocks by NTP",
+                    "the database's clock differs from this machine's by %" PRId64 " ms, more than "
+                    "auth.leeway_s: tokens are refused",
+                    offset_ms);
+    else if (size_ms > OFFSET_WARN_MS)
+        doctor_find(doctor, DOCTOR_WARNING, "set both clocks by NTP",
+                    "the database's clock differs from this machine's by %" PRId64 " ms",
+                    offset_ms);
+    else
+        doctor_find(doctor, DOCTOR_OK, "", "the database's clock and ours agree");
+}
+
+/* ---- the fleet ------------------------------------------------------------------------------ */
+
+static bool is_stale(const struct doctor *doctor, const struct worker_row *row)
+{
+    return row->beat_age_us > (int64_t)doctor->cfg->fleet_lease_ms * 1000;
+}
+
+static size_t judge_workers(struct doctor *doctor, const struct worker_row *rows, size_t count)
+{
+    size_t live = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct worker_row *row = &rows[i];
+        if (row->state == WORKER_LIVE && is_stale(doctor, row))
+            doctor_find(doctor, DOCTOR_FAULT,
+                        "start a worker of the site: it takes the jobs over; look at the host, its "
+                        "network, and whether the process is stopped",
+                        "worker '%s' of host %s (tenant %s, queue %s) has not been heard of for "
+                        "%" PRId64 " s",
+                        row->name, row->host, row->tenant, row->queue, row->beat_age_us / 1000000);
+        else if (row->state == WORKER_DEAD)
+            doctor_find(doctor, DOCTOR_WARNING, "look at its log and its host; start it again",
+                        "worker '%s' of host %s (tenant %s, queue %s) was declared dead within the "
+                        "last hour",
+                        row->name, row->host, row->tenant, row->queue);
+        else
+            live += row->state == WORKER_LIVE;
+    }
+    return live;
+}
+
+static bool is_served(const struct doctor *doctor, const struct job_queue *queue,
+                      const struct worker_row *rows, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (rows[i].state == WORKER_LIVE && !is_stale(doctor, &rows[i]) &&
+            strcmp(rows[i].tenant, queue->tenant) == 0 && strcmp(rows[i].queue, queue->name) == 0)
+            return true;
+    }
+    return false;
+}
+
+void doctor_workers(struct doctor *doctor)
+{
+    struct worker_row *rows = NULL;
+    size_t count = 0;
+    char cure[256];
+    struct err err = {0};
+    if (worker_store_list(doctor->store, NULL, &rows, &count, &err)) {
+        doctor_find(doctor, DOCTOR_FAULT, "", "the workers cannot be read: %s", err.text);
+        return;
+    }
+    size_t live = judge_workers(doctor, rows, count);
+    for (size_t i = 0; i < doctor->queue_count; i++) {
+        const struct job_queue *queue = &doctor->queues[i];
+        if (!queue->enabled || is_served(doctor, queue, rows, count))
+            continue;
+        (void)snprintf(cure, sizeof(cure), "sluice-worker --tenant %s --queue %s", queue->tenant,
+                       queue->name);
+        doctor_find(doctor, DOCTOR_WARNING, cure, "no live worker serves queue '%s' of tenant %s",
+                    queue->name, queue->tenant);
+    }
+    if (live > 0)
+        doctor_find(doctor, DOCTOR_OK, "", "%zu live and heard of within a lease", live);
+    free(rows);
+}
+
+void doctor_outbox(struct doctor *doctor)
+{
+    uint64_t rows = 0;
+    int64_t age_us = 0;
+    struct err err = {0};
+    if (site_store_outbox(doctor->store, &rows, &age_us, &err))
+        doctor_find(doctor, DOCTOR_FAULT, "", "the outbox cannot be read: %s", err.text);
+    else if (age_us > OUTBOX_WARN_US)
+        doctor_find(doctor, DOCTOR_FAULT,
+                    "see that sluice-web or sluice-recovery runs and reaches the broker: they send "
+                    "them",
+                    "%" PRIu64 " messages are not sent, the oldest for %" PRId64 " s", rows,
+                    age_us / 1000000);
+    else
+        doctor_find(doctor, DOCTOR_OK, "", "%" PRIu64 " messages are under way", rows);
+}

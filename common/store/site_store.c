@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+#include "common/store/site_store.h"
+
+#include "common/store/db.h"
+#include "common/store/pool.h"
+
+enum err_code site_store_look(const struct store_config *cfg, struct site_look *ret_look,
+                              struct err *err)
+{
+    AUTO(db_free) struct db *db = NULL;
+    struct site_look look = {0};
+    struct err missing = {0};
+    bool found = false;
+    enum err_code rc = db_open(cfg, &db, err);
+    if (rc == ERR_OK)
+        rc = db_one(db, DB_SITE_LOOK, DB_NO_ARGS,
+                    DB_COLS(COL_TEXT(look.version), COL_I64(&look.now_us), COL_U32(&look.flush)),
+                    &found, err);
+    if (rc)
+        return rc;
+    rc = db_one(db, DB_SCHEMA_NEWEST, DB_NO_ARGS, DB_COLS(COL_U32(&look.schema)), &look.has_schema,
+                &missing);
+    if (rc == ERR_DB) /* no such table: nothing was ever applied */
+        rc = ERR_OK;
+    if (rc) {
+        *err = missing;
+        return rc;
+    }
+    *ret_look = look;
+    return ERR_OK;
+}
+
+struct outbox_look {
+    uint64_t rows;
+    int64_t age_us;
+};
+
+static enum err_code look_at_outbox(struct txn *txn, void *ctx, struct err *err)
+{
+    struct outbox_look *look = ctx;
+    bool found = false;
+    return db_one(txn->db, DB_SITE_OUTBOX, DB_NO_ARGS,
+                  DB_COLS(COL_U64(&look->rows), COL_I64(&look->age_us)), &found, err);
+}
+
+enum err_code site_store_outbox(struct store *store, uint64_t *ret_rows, int64_t *ret_age_us,
+                                struct err *err)
+{
+    struct outbox_look look = {0};
+    enum err_code rc = store_once(store, look_at_outbox, &look, err);
+    if (rc == ERR_OK) {
+        *ret_rows = look.rows;
+        *ret_age_us = look.age_us;
+    }
+    return rc;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef COMMON_STORE_SITE_STORE_H
+#define COMMON_STORE_SITE_STORE_H
+
+/* site_store: what a diagnosis asks of the database server itself, whatever its schema is.
+ * Threads: any (a connection of its own for each call). */
+
+#include "common/store/store.h"
+
+struct site_look {
+    char version[128]; /* of the server */
+    int64_t now_us;    /* its clock, since 1970 UTC */
+    uint32_t flush;    /* innodb_flush_log_at_trx_commit */
+    bool has_schema;   /* some migration was applied */
+    uint32_t schema;   /* the newest of them */
+};
+/* ERR_DB_AWAY, ERR_DB. */
+MUST_USE enum err_code site_store_look(const struct store_config *cfg, struct site_look *ret_look,
+                                       struct err *err);
+/* Messages that are promised and not confirmed, and the age of the oldest (0: none). */
+MUST_USE enum err_code site_store_outbox(struct store *store, uint64_t *ret_rows,
+                                         int64_t *ret_age_us, struct err *err);
+
+#endif
