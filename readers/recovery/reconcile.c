@@ -14,13 +14,15 @@
 #define QUEUE_LEASES 15    /* between two looks at the queues */
 #define REQUEUED_LEASES 60 /* a message that waits its turn is not sent each time */
 #define DEPTH_MS 2000
+#define TENANTS_MS 2000 /* a new tenant is served after so long at most */
 
 struct reconcile {
     struct reconcile_config cfg;
     pthread_mutex_t lock;
     pthread_cond_t news;
     bool stopping;
-    int64_t queues_ms; /* when the queues are looked at again */
+    int64_t repair_ms; /* when the next look is due */
+    int64_t queues_ms; /* at the queues, too */
     pthread_t thread;
 };
 
@@ -169,9 +171,7 @@ static enum err_code pass(struct reconcile *reconcile, struct err *err)
     struct desk_leads leads = {0};
     int64_t lease_ms = reconcile->cfg.site->cfg->fleet_lease_ms;
     bool queues_too = clock_mono_ms() >= reconcile->queues_ms;
-    enum err_code rc = serve_tenants(reconcile, err);
-    if (rc == ERR_OK)
-        rc = desk_leads(reconcile->cfg.desk, &leads, err);
+    enum err_code rc = desk_leads(reconcile->cfg.desk, &leads, err);
     for (size_t i = 0; i < leads.count && rc == ERR_OK; i++) {
         rc = repair_tenant(reconcile, &leads.items[i], err);
         if (rc == ERR_OK && queues_too)
@@ -187,14 +187,25 @@ static enum err_code pass(struct reconcile *reconcile, struct err *err)
 
 /* ---- the thread ----------------------------------------------------------------------------- */
 
+static enum err_code look(struct reconcile *reconcile, int64_t now_ms, struct err *err)
+{
+    enum err_code rc = serve_tenants(reconcile, err);
+    if (rc || now_ms < reconcile->repair_ms)
+        return rc;
+    reconcile->repair_ms = now_ms + reconcile->cfg.site->cfg->fleet_lease_ms;
+    return pass(reconcile, err);
+}
+
 static void *reconcile_main(void *arg)
 {
     struct reconcile *reconcile = arg;
+    int64_t lease_ms = reconcile->cfg.site->cfg->fleet_lease_ms;
     bool stopping = false;
     while (!stopping) {
         struct err err = {0};
-        int64_t next_ms = clock_mono_ms() + reconcile->cfg.site->cfg->fleet_lease_ms;
-        enum err_code rc = pass(reconcile, &err);
+        int64_t now_ms = clock_mono_ms();
+        int64_t next_ms = now_ms + (lease_ms < TENANTS_MS ? lease_ms : TENANTS_MS);
+        enum err_code rc = look(reconcile, now_ms, &err);
         if (rc)
             log_err("recovery.reconcile.failed", &err);
         if (rc == ERR_FENCED)
