@@ -113,6 +113,7 @@ class Site:
 
     def __init__(self, servers=None):
         self.processes = []
+        self.audited = True  # at its end; False for a test that breaks rows by hand
         self.own_servers = None
         if servers is None and "SLUICE_TEST_DB_HOST" in os.environ:
             servers = SharedServers(os.environ)
@@ -242,6 +243,12 @@ class Site:
 
     # ---- the end
 
+    def breaches(self):
+        """What sluice audit finds; I5 asks for programs that run, and at the end none does."""
+        done = self.run("audit", "-o", "json")
+        assert done.returncode in (0, 1), done.stderr
+        return [breach for breach in json.loads(done.stdout) if breach["invariant"] != "I5"]
+
     def end_programs(self):
         for process in self.processes:
             if process.alive():
@@ -253,7 +260,10 @@ class Site:
 
     def close(self):
         self.end_programs()
+        breaches = []
         try:
+            if self.audited:
+                breaches = self.breaches()
             if self.own_servers is not None:
                 self.own_servers.close()
             else:
@@ -261,6 +271,7 @@ class Site:
                 self.servers.mariadb.sql(f"DROP DATABASE {self.schema}")
         finally:
             shutil.rmtree(self.folder, ignore_errors=True)
+        assert not breaches, breaches
 
     def __enter__(self):
         return self
