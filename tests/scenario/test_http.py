@@ -274,7 +274,8 @@ def test_a_cursor_is_good_for_its_own_query_only(ann):
     assert f"cursor={cursor}>; rel=\"next\"" in page.headers["Link"]
     ann.get(f"/v1/jobs?limit=2&owner=ann&cursor={cursor}").expect(200)
     ann.get(f"/v1/jobs?limit=1&cursor={cursor}").problem(400)
-    ann.get(f"/v1/jobs?limit=1&owner=ann&cursor={cursor[:-1]}A").problem(400)
+    other = "B" if cursor.endswith("A") else "A"
+    ann.get(f"/v1/jobs?limit=1&owner=ann&cursor={cursor[:-1]}{other}").problem(400)
 
 
 @pytest.mark.parametrize("text", [
