@@ -118,6 +118,8 @@ static void set_options(MYSQL *conn, const struct store_config *cfg)
         set_tls(conn, cfg->tls_ca);
 }
 
+#define IDLE_TRANSACTION_S "3" /* well below a lease of the defaults */
+
 /* READ COMMITTED: our writes are guarded by their WHERE, none relies on a snapshot, and unlike
  * REPEATABLE READ it locks no gaps: fewer deadlocks between inserts and searches. */
 static enum err_code set_session(struct db *db, const struct store_config *cfg, struct err *err)
@@ -126,6 +128,10 @@ static enum err_code set_session(struct db *db, const struct store_config *cfg, 
         "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
         "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,NO_ZERO_DATE,"
         "NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO', time_zone = '+00:00', autocommit = 1",
+        /* A process that is stopped in a transaction would keep its rows from the one that takes
+         * over; ours never wait for anything else in one. MySQL has no such limit (the comment is
+         * code to MariaDB only): there the row is free when the stopped host's connection ends. */
+        "SET @sluice = 1 /*M!, SESSION idle_transaction_timeout = " IDLE_TRANSACTION_S " */",
     };
     for (size_t i = 0; i < ARRAY_LEN(settings); i++) {
         enum err_code rc = db_run_text(db, sv_of(settings[i]), err);

@@ -7,6 +7,7 @@
 #include "common/base/clock.h"
 #include "common/store/job_store.h"
 #include "common/store/outbox_store.h"
+#include "common/store/pool.h"
 #include "common/store/worker_store.h"
 
 #include <pthread.h>
@@ -128,9 +129,69 @@ static void wherever_the_wire_is_cut_nothing_is_lost_or_doubled(void **unused)
     assert_int_equal(test_db_number(&test, "SELECT COUNT(*) FROM outbox"), load.done);
 }
 
+/* ---- a process that is stopped in the middle of a transaction ------------------------------- */
+
+struct sleeper {
+    struct store *store;
+    pthread_mutex_t lock;
+    pthread_cond_t news;
+    bool locked, freed;
+    int tries;
+};
+
+static enum err_code lock_a_row_and_sleep(struct txn *txn, void *ctx, struct err *err)
+{
+    struct sleeper *sleeper = ctx;
+    if (sleeper->tries++ > 0)
+        return ERR_OK;
+    enum err_code rc =
+        db_run_text(txn->db, SV("UPDATE site_versions SET queues = queues + 1 WHERE id = 1"), err);
+    int64_t deadline_ms = clock_mono_ms() + 30000;
+    pthread_mutex_lock(&sleeper->lock);
+    sleeper->locked = true;
+    pthread_cond_signal(&sleeper->news);
+    while (!sleeper->freed && clock_cond_wait_until(&sleeper->news, &sleeper->lock, deadline_ms))
+        ;
+    pthread_mutex_unlock(&sleeper->lock);
+    return rc;
+}
+
+static void *sleeper_main(void *arg)
+{
+    struct sleeper *sleeper = arg;
+    struct err err = {0};
+    assert_ok(store_txn(sleeper->store, lock_a_row_and_sleep, sleeper, &err));
+    store_thread_end();
+    return NULL;
+}
+
+/* As a leader or worker that was stopped would hold its rows against the one that takes over. */
+static void a_transaction_that_sleeps_keeps_nobody_out_for_long(void **unused)
+{
+    (void)unused;
+    struct sleeper sleeper = {.store = test.store, .lock = PTHREAD_MUTEX_INITIALIZER};
+    pthread_t thread;
+    clock_cond_init(&sleeper.news);
+    assert_int_equal(pthread_create(&thread, NULL, sleeper_main, &sleeper), 0);
+    pthread_mutex_lock(&sleeper.lock);
+    while (!sleeper.locked)
+        pthread_cond_wait(&sleeper.news, &sleeper.lock);
+    pthread_mutex_unlock(&sleeper.lock);
+    uint64_t before = test_db_number(&test, "SELECT queues FROM site_versions");
+    test_db_run(&test, "UPDATE site_versions SET queues = queues + 1 WHERE id = 1");
+    pthread_mutex_lock(&sleeper.lock);
+    sleeper.freed = true;
+    pthread_cond_signal(&sleeper.news);
+    pthread_mutex_unlock(&sleeper.lock);
+    pthread_join(thread, NULL);
+    assert_int_equal(sleeper.tries, 2); /* the server gave its first try up */
+    assert_int_equal(test_db_number(&test, "SELECT queues FROM site_versions"), before + 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(a_transaction_that_sleeps_keeps_nobody_out_for_long),
         TEST(a_silent_server_does_not_keep_a_call_for_ever),
         TEST(a_silent_server_does_not_keep_a_beat_for_ever),
         TEST(wherever_the_wire_is_cut_nothing_is_lost_or_doubled),
