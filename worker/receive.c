@@ -106,6 +106,9 @@ static enum err_code defer(struct receipt *receipt, struct err *err)
     return settle(receipt, BUS_ACK, STAT_DEFERRED);
 }
 
+#define WAKE_WAIT_MS 1000
+
+/* It names the job, not its cause: recovery reads its table again. */
 static enum err_code wake_recovery(struct receipt *receipt)
 {
     char body[MESSAGE_SIZE_MAX];
@@ -115,7 +118,8 @@ static enum err_code wake_recovery(struct receipt *receipt)
         .routing_key = receipt->job->tenant,
         .body = {body, message_write(&receipt->message, body)},
     };
-    best_effort(bus_publish(receipt->w->publisher, &wake, NULL, NULL, &ignored));
+    best_effort(
+        bus_publish_wait(receipt->w->publisher, &wake, clock_mono_ms() + WAKE_WAIT_MS, &ignored));
     return settle(receipt, BUS_ACK, STAT_HELD);
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "common/service/cause.h"
 
+#include "common/base/clock.h"
+
 #include <assert.h>
 #include <jansson.h>
 
@@ -33,8 +35,11 @@ struct job_block cause_block(const struct config *cfg, enum job_condition condit
                               .first_test_ms = cfg->recovery_first_test_ms};
 }
 
+#define WAKE_WAIT_MS 1000
+
+/* sure: until the broker has it, or cannot take it now. */
 static void wake(struct bus_publisher *pub, const char *tenant, const struct uuid *recovery,
-                 const char *more)
+                 const char *more, bool sure)
 {
     char body[100];
     char id[UUID_TEXT_SIZE];
@@ -43,17 +48,20 @@ static void wake(struct bus_publisher *pub, const char *tenant, const struct uui
                    more);
     const struct bus_message message = {
         .exchange = BUS_RECOVERY, .routing_key = tenant, .body = sv_of(body), .transient = true};
-    (void)!bus_publish(pub, &message, NULL, NULL, &err);
+    if (sure)
+        (void)!bus_publish_wait(pub, &message, clock_mono_ms() + WAKE_WAIT_MS, &err);
+    else
+        (void)!bus_publish(pub, &message, NULL, NULL, &err);
 }
 
 void cause_wake(struct bus_publisher *pub, const char *tenant, const struct uuid *recovery)
 {
-    wake(pub, tenant, recovery, "");
+    wake(pub, tenant, recovery, "", true);
 }
 
 void cause_wake_now(struct bus_publisher *pub, const char *tenant, const struct uuid *recovery)
 {
-    wake(pub, tenant, recovery, ",\"now\":true");
+    wake(pub, tenant, recovery, ",\"now\":true", false);
 }
 
 static bool has_owner(enum quota_scope scope)

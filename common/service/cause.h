@@ -18,7 +18,9 @@ bool cause_is_known(enum job_condition condition); /* it has a row */
 /* condition has a row. */
 struct job_block cause_block(const struct config *cfg, enum job_condition condition,
                              const char *params, const char *detail);
-/* Best effort: recovery reads its table anyhow. */
+/* Before the job's message is acknowledged: it comes back if we die here, and wakes recovery again.
+ * Waits up to a second for the broker; without it recovery finds the row when it reads its table.
+ * Not from callbacks of the bus. */
 void cause_wake(struct bus_publisher *pub, const char *tenant, const struct uuid *recovery);
 /* The same for somebody who has changed the cause's row and waits for what comes of it. */
 void cause_wake_now(struct bus_publisher *pub, const char *tenant, const struct uuid *recovery);

@@ -9,14 +9,16 @@
 
 /* ---- messages ------------------------------------------------------------------------------- */
 
-/* {"v":1,"recovery":id}: a job was blocked by it; with "now" an operator waits. Others are ticks.
+/* {"v":1,"recovery":id}: a job was blocked by it; with "now" an operator waits. {"v":1,"job":id}:
+ * the message of a blocked job came back, and perhaps nobody told us its cause. Others are ticks.
  */
-static bool read_wake(struct sv body, struct uuid *ret_id, bool *ret_now)
+static bool read_wake(struct sv body, struct uuid *ret_id, bool *ret_now, bool *ret_reread)
 {
     json_t *message = json_loadb(body.ptr, body.len, 0, NULL);
     const char *text = json_string_value(json_object_get(message, "recovery"));
     bool found = text && uuid_parse(sv_of(text), ret_id);
     *ret_now = json_is_true(json_object_get(message, "now"));
+    *ret_reread = !found && json_is_string(json_object_get(message, "job"));
     json_decref(message);
     return found;
 }
@@ -38,11 +40,14 @@ void desk_on_delivery(void *arg, struct bus_delivery **take_delivery)
     struct desk *desk = tenant->desk;
     struct uuid id;
     bool now = false;
-    bool wakes = read_wake((*take_delivery)->body, &id, &now);
+    bool again = false;
+    bool wakes = read_wake((*take_delivery)->body, &id, &now, &again);
     pthread_mutex_lock(&desk->lock);
     tenant->heard = true;
     tenant->heard_ms = clock_mono_ms();
-    if (!tenant->leading) {
+    if (again)
+        tenant->reread_ms = 0;
+    if (!tenant->leading || again) {
         desk->look = true;
         pthread_cond_signal(&desk->mind);
     }
