@@ -284,9 +284,9 @@ static int show_status(const struct cli *cli, const struct stack *stack, pid_t s
 /* Empties the state folder; only one that a supervisor made, known by its lock file. */
 static int make_fresh(const struct stack *stack)
 {
-    static const char *const parts[] = {"mariadb",  "rabbitmq",    "keys", "private",
-                                        "work",     "archive",     "log",  "secrets",
-                                        "dev.json", "profile.json"};
+    static const char *const parts[] = {"mariadb",  "rabbitmq",     "keys",       "private",
+                                        "work",     "archive",      "log",        "secrets",
+                                        "dev.json", "profile.json", "sluice.conf"};
     struct err err = {0};
     for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
         if (fs_remove_tree(stack->state_dir, parts[i], &err))

@@ -127,6 +127,21 @@ static enum err_code make_token(const struct stack *stack, char **ret_token, str
     return auth_sign(&key, DEV_KID, &claims, ret_token, err);
 }
 
+/* What the commands that talk to the servers themselves (doctor, audit, migrate) need, for
+ * SLUICE_CONFIG. */
+static enum err_code write_config(const struct stack *stack, struct err *err)
+{
+    BUF_AUTO struct buf text = BUF_INIT(8192);
+    buf_addf(&text, "[db]\nport = %u\npassword = %s\n", stack->children[CHILD_MARIADB].port,
+             stack->db_password);
+    buf_addf(&text, "[amqp]\nport = %u\npassword = %s\n", stack->children[CHILD_RABBITMQ].port,
+             stack->amqp_password);
+    buf_addf(&text, "[auth]\nkeys_dir = %s/keys\n", stack->state);
+    buf_addf(&text, "[archive]\nroot = %s/archive\n", stack->state);
+    buf_addf(&text, "[worker]\nwork_root = %s/work\n", stack->state);
+    return fs_write_sync(stack->state_dir, "sluice.conf", buf_sv(&text), 0600, err);
+}
+
 enum err_code stack_setup(struct stack *stack, char **ret_token, struct err *err)
 {
     uint32_t applied = 0;
@@ -144,6 +159,8 @@ enum err_code stack_setup(struct stack *stack, char **ret_token, struct err *err
     };
     stack->progress("bringing the schema up to date");
     enum err_code rc = migrate_run(&store, &applied, NULL, err);
+    if (rc == ERR_OK)
+        rc = write_config(stack, err);
     if (rc == ERR_OK)
         rc = make_token(stack, ret_token, err);
     if (rc)

@@ -6,6 +6,7 @@
  *   dev.lock       held while a supervisor lives
  *   dev.json       its pid, ready or not, pids and ports of every process
  *   profile.json   address, token, tenant
+ *   sluice.conf    settings for the commands that talk to the servers (SLUICE_CONFIG)
  *   mariadb/ rabbitmq/ keys/ private/ work/ archive/ log/ secrets/
  * Threads: owner. */
 
@@ -51,7 +52,7 @@ struct stack {
 MUST_USE enum err_code stack_prepare(struct stack *stack, struct err *err);
 /* MariaDB and RabbitMQ, both at once; returns when both answer. */
 MUST_USE enum err_code stack_start_servers(struct stack *stack, struct err *err);
-/* Schema, keys, token, profile. ret_token is to be freed. */
+/* Schema, settings, keys, token, profile. ret_token is to be freed. */
 MUST_USE enum err_code stack_setup(struct stack *stack, char **ret_token, struct err *err);
 /* One of our own programs; also after it ended. */
 MUST_USE enum err_code stack_start_program(struct stack *stack, enum stack_child which,
