@@ -110,3 +110,24 @@ int cli_call(struct cli *cli, const char *method, const char *path, const json_t
         *ret_json = json_loadb(buf_text(&answer.body), answer.body.len, 0, NULL);
     return status;
 }
+
+int cli_read_to_change(struct cli *cli, const char *path, json_t **ret_now, char *ret_match,
+                       size_t size)
+{
+    struct err err = {0};
+    struct http *http = cli_http(cli);
+    struct http_request request = {.method = "GET", .path = path};
+    HTTP_ANSWER_AUTO struct http_answer answer = {0};
+    if (!http)
+        return CLI_USAGE;
+    if (http_send(http, &request, &answer, &err))
+        return cli_fail_err(CLI_NO_CONNECTION, &err);
+    (void)snprintf(ret_match, size, "If-None-Match: *");
+    if (answer.status == 404)
+        return CLI_DONE;
+    if (answer.status != 200)
+        return cli_problem(&answer);
+    *ret_now = json_loadb(buf_text(&answer.body), answer.body.len, 0, NULL);
+    (void)snprintf(ret_match, size, "If-Match: %s", answer.etag);
+    return CLI_DONE;
+}

@@ -68,6 +68,10 @@ int cli_call(struct cli *cli, const char *method, const char *path, const json_t
              json_t **ret_json);
 /* As cli_call; *ret_answer is the caller's to http_answer_done, also on a problem. */
 int cli_send(struct cli *cli, const struct http_request *request, struct http_answer *ret_answer);
+/* What is at path now (NULL if nothing is), and the header line under which a PUT may change it, so
+ * that a change by somebody else in between is noticed. */
+int cli_read_to_change(struct cli *cli, const char *path, json_t **ret_now, char *ret_match,
+                       size_t size);
 int cli_problem(const struct http_answer *answer);
 struct http *cli_http(struct cli *cli); /* NULL after telling why */
 

@@ -96,27 +96,11 @@ static json_t *queue_body(const struct cli *cli, const json_t *now)
     return body;
 }
 
-/* The queue as it is, and its ETag, so that a change between reading and writing is noticed. */
-static int read_queue(struct cli *cli, const char *path, json_t **ret_now, char *ret_match,
-                      size_t size)
+/* Anything but true and false is a slip that would switch a queue the wrong way. */
+static bool enabled_is_valid(const struct cli *cli)
 {
-    struct err err = {0};
-    struct http *http = cli_http(cli);
-    struct http_request request = {.method = "GET", .path = path};
-    HTTP_ANSWER_AUTO struct http_answer answer = {0};
-    if (!http)
-        return CLI_USAGE;
-    if (http_send(http, &request, &answer, &err))
-        return cli_fail_err(CLI_NO_CONNECTION, &err);
-    if (answer.status == 404) {
-        (void)snprintf(ret_match, size, "If-None-Match: *");
-        return CLI_DONE;
-    }
-    if (answer.status != 200)
-        return cli_problem(&answer);
-    *ret_now = json_loadb(buf_text(&answer.body), answer.body.len, 0, NULL);
-    (void)snprintf(ret_match, size, "If-Match: %s", answer.etag);
-    return CLI_DONE;
+    const char *text = cli_value(cli, "enabled", "true");
+    return strcmp(text, "true") == 0 || strcmp(text, "false") == 0;
 }
 
 int cmd_queue_put(struct cli *cli)
@@ -124,8 +108,11 @@ int cmd_queue_put(struct cli *cli)
     char match[80] = "";
     CLI_JSON_AUTO json_t *now = NULL;
     BUF_AUTO struct buf path = BUF_INIT(1024);
+    if (!enabled_is_valid(cli))
+        return cli_fail(CLI_USAGE, "--enabled %s: true and false are known",
+                        cli_value(cli, "enabled", ""));
     queue_path(cli, &path);
-    int status = read_queue(cli, buf_text(&path), &now, match, sizeof(match));
+    int status = cli_read_to_change(cli, buf_text(&path), &now, match, sizeof(match));
     if (status != CLI_DONE)
         return status;
     CLI_JSON_AUTO json_t *body = queue_body(cli, now);

@@ -110,35 +110,13 @@ static json_t *system_body(const struct cli *cli, const json_t *now)
     return body;
 }
 
-/* The system as it is, NULL if there is none, and the condition under which it may be changed. */
-static int read_system(struct cli *cli, const char *path, json_t **ret_now, char *ret_match,
-                       size_t size)
-{
-    struct err err = {0};
-    struct http *http = cli_http(cli);
-    struct http_request request = {.method = "GET", .path = path};
-    HTTP_ANSWER_AUTO struct http_answer answer = {0};
-    if (!http)
-        return CLI_USAGE;
-    if (http_send(http, &request, &answer, &err))
-        return cli_fail_err(CLI_NO_CONNECTION, &err);
-    (void)snprintf(ret_match, size, "If-None-Match: *");
-    if (answer.status == 404)
-        return CLI_DONE;
-    if (answer.status != 200)
-        return cli_problem(&answer);
-    *ret_now = json_loadb(buf_text(&answer.body), answer.body.len, 0, NULL);
-    (void)snprintf(ret_match, size, "If-Match: %s", answer.etag);
-    return CLI_DONE;
-}
-
 int cmd_system_put(struct cli *cli)
 {
     char match[80] = "";
     CLI_JSON_AUTO json_t *now = NULL;
     BUF_AUTO struct buf path = BUF_INIT(1024);
     make_path(cli, "/v1/systems/", "", &path);
-    int status = read_system(cli, buf_text(&path), &now, match, sizeof(match));
+    int status = cli_read_to_change(cli, buf_text(&path), &now, match, sizeof(match));
     if (status != CLI_DONE)
         return status;
     CLI_JSON_AUTO json_t *body = system_body(cli, now);

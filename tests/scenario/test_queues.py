@@ -121,3 +121,13 @@ def test_only_an_administrator_writes_queues(site, webs, root):
     for role in ("viewer", "user", "operator"):
         site.client(webs[0], "eve", role).put_queue("mine", 3).problem(403)
     site.client(webs[0], "eve", "operator").get("/v1/queues").expect(200)
+
+
+def test_a_slip_in_a_switch_is_refused_and_changes_nothing(site, root):
+    root.put_queue("switch", 4711, "'switch' IN tags").expect(200, 201)
+    done = site.run("queue", "put", "switch", "--enabled", "flase", client=root)
+    assert done.returncode == 2 and "flase" in done.stderr, done
+    done = site.run("queue", "put", "switch", "--enabled", "false", client=root)
+    assert done.returncode == 0, done
+    assert root.get("/v1/queues/switch").expect(200).json["enabled"] is False
+    root.delete("/v1/queues/switch").expect(200, 204)
