@@ -125,11 +125,11 @@ static void tell_worker(const struct request *req, const struct job *job, const 
         log_event(LOG_DEBUG, "job.cancel.not_told", LOG_S("job", id), LOG_S("detail", err.text));
 }
 
-enum err_code job_cancel(struct request *req, struct err *err)
+enum err_code job_cancel_one(const struct request *req, const struct job *job,
+                             struct job_cancelled *ret_done, struct err *err)
 {
-    AUTO(job_free) struct job *job = NULL;
     struct job_cancelled done = {0};
-    enum err_code rc = job_of_path_to_change(req, &job, err);
+    enum err_code rc = request_check_owner(req, job->owner, err);
     if (rc == ERR_OK)
         rc =
             job_store_cancel(req->web->store, req->who.tenant, &job->id, req->who.user, &done, err);
@@ -137,6 +137,19 @@ enum err_code job_cancel(struct request *req, struct err *err)
         return rc;
     if (done.has_owner)
         tell_worker(req, job, &done.owner_worker);
+    *ret_done = done;
+    return ERR_OK;
+}
+
+enum err_code job_cancel(struct request *req, struct err *err)
+{
+    AUTO(job_free) struct job *job = NULL;
+    struct job_cancelled done = {0};
+    enum err_code rc = job_of_path(req, &job, err);
+    if (rc == ERR_OK)
+        rc = job_cancel_one(req, job, &done, err);
+    if (rc)
+        return rc;
     return reply_job(req, done.done ? MHD_HTTP_OK : MHD_HTTP_ACCEPTED, &job->id, err);
 }
 

@@ -18,6 +18,11 @@ MUST_USE enum err_code job_of_path(const struct request *req, struct job **ret_j
 MUST_USE enum err_code job_of_path_to_change(const struct request *req, struct job **ret_job,
                                              struct err *err);
 
+/* Cancels a job, if the caller may, and tells its worker. ERR_FORBIDDEN, ERR_NOT_FOUND, ERR_STATE.
+ */
+MUST_USE enum err_code job_cancel_one(const struct request *req, const struct job *job,
+                                      struct job_cancelled *ret_done, struct err *err);
+
 /* A request that is ready to be stored. */
 struct submission {
     struct job_request *request; /* complete */

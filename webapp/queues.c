@@ -9,6 +9,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/model/job_request.h"
+#include "common/store/overview_store.h"
 
 #define DEPTH_MS 500 /* longest wait for the broker's counts, of all queues together */
 
@@ -31,6 +32,22 @@ static void put_depth(const struct request *req, const struct job_queue *queue, 
     bool known = rc == ERR_OK || rc == ERR_NOT_FOUND; /* declared with its first message */
     json_object_set_new(view, "depth", known ? json_integer(messages) : json_null());
     json_object_set_new(view, "consumers", known ? json_integer(consumers) : json_null());
+}
+
+/* Slots, and since when somebody waits: a wait that is only known to be no longer is said to be so.
+ */
+static void put_load(const struct queue_loads *loads, const struct job_queue *queue, json_t *view)
+{
+    const struct queue_load *load = queue_load_find(loads, queue->name);
+    int64_t since_us = load && load->waiting_us ? load->waiting_us : loads->looked_until_us;
+    bool bound = since_us && !(load && load->waiting_us);
+    json_object_set_new(view, "workers", json_integer(load ? load->workers : 0));
+    json_object_set_new(view, "slots", json_integer(load ? load->slots : 0));
+    json_object_set_new(view, "busy", json_integer(load ? load->busy : 0));
+    json_object_set_new(view, "longestWaitSeconds",
+                        since_us ? json_real((double)(loads->now_us - since_us) / 1e6)
+                                 : json_null());
+    json_object_set_new(view, "longestWaitIsBound", json_boolean(bound));
 }
 
 static json_t *queue_view(const struct job_queue *queue)
@@ -61,20 +78,40 @@ static enum err_code ensure_tenant(const struct request *req, struct err *err)
 enum err_code queue_list(struct request *req, struct err *err)
 {
     struct job_queue_list list = {0};
+    struct queue_loads loads = {0};
     int64_t deadline_ms = clock_mono_ms() + DEPTH_MS;
     enum err_code rc = ensure_tenant(req, err);
     if (rc == ERR_OK)
+        rc = overview_store_queues(req->web->store, req->who.tenant, &loads, err);
+    if (rc == ERR_OK)
         rc = queue_store_list(req->web->store, req->who.tenant, &list, err);
-    if (rc)
-        return rc;
     json_t *queues = json_array();
-    for (size_t i = 0; i < list.count; i++) {
+    for (size_t i = 0; rc == ERR_OK && i < list.count; i++) {
         json_t *view = queue_view(&list.items[i]);
         put_depth(req, &list.items[i], deadline_ms, view);
+        put_load(&loads, &list.items[i], view);
         json_array_append_new(queues, view);
     }
     job_queue_list_done(&list);
+    free(loads.items);
+    if (rc) {
+        json_decref(queues);
+        return rc;
+    }
     reply_json(req, MHD_HTTP_OK, json_pack("{s:o}", "queues", queues));
+    return ERR_OK;
+}
+
+static enum err_code put_state(const struct request *req, const struct job_queue *queue,
+                               json_t *view, struct err *err)
+{
+    struct queue_loads loads = {0};
+    enum err_code rc = overview_store_queues(req->web->store, req->who.tenant, &loads, err);
+    if (rc)
+        return rc;
+    put_depth(req, queue, clock_mono_ms() + DEPTH_MS, view);
+    put_load(&loads, queue, view);
+    free(loads.items);
     return ERR_OK;
 }
 
@@ -91,11 +128,15 @@ static enum err_code reply_queue(struct request *req, unsigned status, const cha
     if (warnings)
         json_object_set_new(view, "warnings", warnings);
     else
-        put_depth(req, &queue, clock_mono_ms() + DEPTH_MS, view);
-    reply_json(req, status, view);
-    reply_tag(req, queue.version);
+        rc = put_state(req, &queue, view, err);
+    if (rc) {
+        json_decref(view);
+    } else {
+        reply_json(req, status, view);
+        reply_tag(req, queue.version);
+    }
     job_queue_done(&queue);
-    return ERR_OK;
+    return rc;
 }
 
 enum err_code queue_get(struct request *req, struct err *err)

@@ -110,6 +110,24 @@ static enum err_code add_jobs(struct request *req, const struct recovery *cause,
     return ERR_OK;
 }
 
+static enum err_code add_history(struct request *req, const struct recovery *cause, json_t *view,
+                                 struct err *err)
+{
+    struct recovery_test tests[RECOVERY_HISTORY_MAX];
+    size_t count = 0;
+    enum err_code rc = recovery_store_tests(req->web->store, cause, tests, &count, err);
+    if (rc)
+        return rc;
+    json_t *history = json_array();
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(history, json_pack("{s:i,s:o,s:o,s:o}", "test", (int)tests[i].number,
+                                                 "at", view_time(tests[i].at_us), "result",
+                                                 view_text(tests[i].result), "detail",
+                                                 view_text(tests[i].detail)));
+    json_object_set_new(view, "history", history);
+    return ERR_OK;
+}
+
 static enum err_code reply_cause(struct request *req, unsigned status, const struct uuid *id,
                                  bool with_jobs, struct err *err)
 {
@@ -120,6 +138,8 @@ static enum err_code reply_cause(struct request *req, unsigned status, const str
     json_t *view = recovery_view(&cause);
     if (with_jobs)
         rc = add_jobs(req, &cause, view, err);
+    if (with_jobs && rc == ERR_OK)
+        rc = add_history(req, &cause, view, err);
     if (rc)
         json_decref(view);
     else

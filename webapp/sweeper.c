@@ -4,10 +4,12 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/store/job_store.h"
+#include "common/store/overview_store.h"
 
 #include <pthread.h>
 
-#define SWEEP_MS 60000
+#define KEYS_MS 60000
+#define RATES_MS 5000
 #define AT_ONCE 1000u
 
 struct sweeper {
@@ -28,7 +30,19 @@ static bool is_stopping(struct sweeper *sweeper)
     return stopping;
 }
 
-static void sweep(struct sweeper *sweeper)
+static void count_rates(struct sweeper *sweeper)
+{
+    bool more = true;
+    struct err err = {0};
+    while (more && !is_stopping(sweeper)) {
+        if (rate_store_count(sweeper->store, &more, &err) != ERR_OK) {
+            log_event(LOG_DEBUG, "sweeper.rates.failed", LOG_S("detail", err.text));
+            return;
+        }
+    }
+}
+
+static void forget_keys(struct sweeper *sweeper)
 {
     uint64_t rows = AT_ONCE;
     struct err err = {0};
@@ -44,14 +58,19 @@ static void sweep(struct sweeper *sweeper)
 static void *sweeper_main(void *arg)
 {
     struct sweeper *sweeper = arg;
+    int64_t next_keys_ms = clock_mono_ms() + KEYS_MS;
     pthread_mutex_lock(&sweeper->lock);
     while (!sweeper->stopping) {
-        int64_t until_ms = clock_mono_ms() + SWEEP_MS;
+        int64_t until_ms = clock_mono_ms() + RATES_MS;
         while (!sweeper->stopping &&
                clock_cond_wait_until(&sweeper->wake, &sweeper->lock, until_ms))
             continue;
         pthread_mutex_unlock(&sweeper->lock);
-        sweep(sweeper);
+        count_rates(sweeper);
+        if (clock_mono_ms() >= next_keys_ms) {
+            next_keys_ms = clock_mono_ms() + KEYS_MS;
+            forget_keys(sweeper);
+        }
         pthread_mutex_lock(&sweeper->lock);
     }
     pthread_mutex_unlock(&sweeper->lock);

@@ -2,7 +2,8 @@
 #ifndef WEBAPP_SWEEPER_H
 #define WEBAPP_SWEEPER_H
 
-/* sweeper: a thread that removes idempotency keys whose time is over, once a minute.
+/* sweeper: a thread that removes idempotency keys whose time is over, once a minute, and counts the
+ * events of jobs by minute for the overview, every five seconds.
  * Threads: owner. Memory: sweeper_free() ends the thread. */
 
 #include "common/store/store.h"

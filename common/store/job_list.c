@@ -17,6 +17,7 @@ struct search {
     struct db_arg args[DB_PARAMS_MAX];
     size_t arg_count;
     struct rows rows; /* struct job * */
+    uint64_t count;
 };
 
 static void add_arg(struct search *search, struct db_arg arg)
@@ -74,12 +75,11 @@ static void add_filter(struct search *search)
         add_arg(search, arg_of(&query->params[i]));
 }
 
-static enum err_code build(struct search *search, struct err *err)
+static void add_conditions(struct search *search)
 {
     const struct job_query *query = search->query;
     bool down = query->order == JOB_ORDER_CREATED_DESC;
-    buf_add_text(&search->sql, "SELECT " JOB_COLS " FROM jobs WHERE ");
-    add_text(search, "tenant = ?", query->tenant);
+    add_text(search, " FROM jobs WHERE tenant = ?", query->tenant);
     if (query->after) {
         buf_add_text(&search->sql, down ? " AND id < ?" : " AND id > ?");
         add_arg(search, db_uuid(query->after));
@@ -92,15 +92,36 @@ static enum err_code build(struct search *search, struct err *err)
     if (!query->hidden_too)
         buf_add_text(&search->sql, " AND visible = 1");
     add_filter(search);
-    buf_add_text(&search->sql, down ? " ORDER BY id DESC" : " ORDER BY id");
-    buf_add_text(&search->sql, " LIMIT ?");
-    add_arg(search, db_u64((uint64_t)query->limit + 1)); /* one more tells whether there is more */
+}
+
+static enum err_code check_built(const struct search *search, struct err *err)
+{
     if (search->sql.failed)
         return err_set(err, ERR_TOO_LARGE, "the search makes a statement of more than %d bytes",
                        SQL_SIZE_MAX);
     return ERR_OK;
 }
 
+static enum err_code build(struct search *search, struct err *err)
+{
+    bool down = search->query->order == JOB_ORDER_CREATED_DESC;
+    buf_add_text(&search->sql, "SELECT " JOB_COLS);
+    add_conditions(search);
+    buf_add_text(&search->sql, down ? " ORDER BY id DESC" : " ORDER BY id");
+    buf_add_text(&search->sql, " LIMIT ?");
+    /* one more tells whether there is more */
+    add_arg(search, db_u64((uint64_t)search->query->limit + 1));
+    return check_built(search, err);
+}
+
+static enum err_code build_count(struct search *search, uint32_t most, struct err *err)
+{
+    buf_add_text(&search->sql, "SELECT COUNT(*) FROM (SELECT 1");
+    add_conditions(search);
+    buf_add_text(&search->sql, " LIMIT ?) c");
+    add_arg(search, db_u64(most));
+    return check_built(search, err);
+}
 static void clear_jobs(struct rows *rows)
 {
     struct job **jobs = rows->items;
@@ -148,17 +169,23 @@ void job_list_done(struct job_list *list)
     *list = (struct job_list){0};
 }
 
+static enum err_code check_params(const struct job_query *query, struct err *err)
+{
+    if (query->param_count <= JOB_STORE_PARAMS_MAX)
+        return ERR_OK;
+    return err_set(err, ERR_TOO_LARGE, "a search has at most %d values; make the filter shorter",
+                   JOB_STORE_PARAMS_MAX);
+}
+
 enum err_code job_store_list(struct store *store, const struct job_query *query,
                              struct job_list *ret_list, struct err *err)
 {
     assert(query->tenant && query->limit >= 1 && query->limit <= JOB_STORE_PAGE_MAX);
-    if (query->param_count > JOB_STORE_PARAMS_MAX)
-        return err_set(err, ERR_TOO_LARGE,
-                       "a search has at most %d values; make the filter shorter",
-                       JOB_STORE_PARAMS_MAX);
     struct search search = {
         .query = query, .sql = BUF_INIT(SQL_SIZE_MAX), .rows = ROWS_OF(struct job *)};
-    enum err_code rc = build(&search, err);
+    enum err_code rc = check_params(query, err);
+    if (rc == ERR_OK)
+        rc = build(&search, err);
     if (rc == ERR_OK)
         rc = store_once(store, run_search, &search, err);
     if (rc == ERR_OK) {
@@ -171,6 +198,36 @@ enum err_code job_store_list(struct store *store, const struct job_query *query,
     }
     clear_jobs(&search.rows);
     rows_done(&search.rows);
+    buf_done(&search.sql);
+    return rc;
+}
+
+/* ---- counting -------------------------------------------------------------------------------- */
+
+static enum err_code run_count(struct txn *txn, void *ctx, struct err *err)
+{
+    struct search *search = ctx;
+    bool more = false;
+    enum err_code rc = db_select_text(txn->db, buf_sv(&search->sql),
+                                      (struct db_args){search->args, search->arg_count},
+                                      DB_COLS(COL_U64(&search->count)), err);
+    if (rc == ERR_OK)
+        rc = db_next(txn->db, &more, err);
+    db_end(txn->db);
+    return rc;
+}
+
+enum err_code job_store_count(struct store *store, const struct job_query *query, uint32_t most,
+                              uint64_t *ret_count, struct err *err)
+{
+    struct search search = {.query = query, .sql = BUF_INIT(SQL_SIZE_MAX)};
+    enum err_code rc = check_params(query, err);
+    if (rc == ERR_OK)
+        rc = build_count(&search, most, err);
+    if (rc == ERR_OK)
+        rc = store_once(store, run_count, &search, err);
+    if (rc == ERR_OK)
+        *ret_count = search.count;
     buf_done(&search.sql);
     return rc;
 }

@@ -91,6 +91,10 @@ struct job_list {
 };
 MUST_USE enum err_code job_store_list(struct store *store, const struct job_query *query,
                                       struct job_list *ret_list, struct err *err);
+/* How many jobs the query finds (its order and limit do not matter); no more than most are counted.
+ */
+MUST_USE enum err_code job_store_count(struct store *store, const struct job_query *query,
+                                       uint32_t most, uint64_t *ret_count, struct err *err);
 void job_list_done(struct job_list *list);
 
 struct job_event {

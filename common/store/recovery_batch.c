@@ -163,14 +163,13 @@ static enum err_code keep_verdict(struct txn *txn, struct batch *batch, struct e
                 db_u64(goes_on ? what->ramp : 0), db_u64(batch->release ? batch->done.jobs : 0),
                 db_u64(goes_on), db_i64(verdict->next_ms * 1000), db_uuid(&what->id)),
         &rows, err);
+    if (rc == ERR_OK && rows > 0 && verdict->tests > 0)
+        rc = recovery_test_keep(txn, &what->id, err);
     if (rc || rows == 0 || goes_on) {
         batch->done.gone = rc == ERR_OK && rows == 0;
         return rc;
     }
-    rc = db_exec(txn->db, DB_RECOVERY_DROP, DB_ARGS(db_uuid(&what->id), db_uuid(&what->id)), &rows,
-                 err);
-    batch->done.gone = rows > 0;
-    return rc;
+    return recovery_drop(txn, &what->id, &batch->done.gone, err);
 }
 
 static enum err_code handle(struct txn *txn, void *ctx, struct err *err)

@@ -276,7 +276,6 @@ static enum err_code keep_verdict(struct txn *txn, void *ctx, struct err *err)
     const struct recovery_verdict *verdict = tested->verdict;
     char detail[JOB_REASON_SIZE];
     uint64_t rows = 0;
-    uint64_t dropped = 0;
     enum err_code rc = recovery_lead_check(txn, tested->lead, err);
     if (rc == ERR_OK)
         rc = db_exec(txn->db, DB_RECOVERY_TESTED,
@@ -285,11 +284,10 @@ static enum err_code keep_verdict(struct txn *txn, void *ctx, struct err *err)
                              db_text(text_fit(verdict->detail, detail, sizeof(detail))),
                              db_i64(verdict->next_ms * 1000), db_uuid(tested->id)),
                      &rows, err);
-    if (rc == ERR_OK && rows > 0)
-        rc = db_exec(txn->db, DB_RECOVERY_DROP, DB_ARGS(db_uuid(tested->id), db_uuid(tested->id)),
-                     &dropped, err);
-    tested->gone = rows == 0 || dropped > 0;
-    return rc;
+    tested->gone = rows == 0;
+    if (rc == ERR_OK && rows > 0 && verdict->tests > 0)
+        rc = recovery_test_keep(txn, tested->id, err);
+    return rc || rows == 0 ? rc : recovery_drop(txn, tested->id, &tested->gone, err);
 }
 
 enum err_code recovery_store_tested(struct store *store, const struct recovery_lead *lead,

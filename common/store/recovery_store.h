@@ -65,6 +65,17 @@ struct recovery_job_list {
 MUST_USE enum err_code recovery_store_jobs(struct store *store, const struct recovery *recovery,
                                            const struct recovery_job_page *page,
                                            struct recovery_job_list *ret_list, struct err *err);
+#define RECOVERY_HISTORY_MAX 20
+struct recovery_test {
+    uint32_t number;
+    int64_t at_us;
+    char result[RECOVERY_RESULT_SIZE];
+    char detail[JOB_REASON_SIZE];
+};
+/* The newest tests of a cause, newest first; ret_tests has RECOVERY_HISTORY_MAX items. */
+MUST_USE enum err_code recovery_store_tests(struct store *store, const struct recovery *recovery,
+                                            struct recovery_test *ret_tests, size_t *ret_count,
+                                            struct err *err);
 /* Blocked jobs of the whole site by condition. */
 MUST_USE enum err_code recovery_store_counts(struct store *store,
                                              uint64_t ret_counts[JOB_CONDITION_COUNT],
@@ -129,8 +140,13 @@ MUST_USE enum err_code recovery_store_give_up(struct store *store, const struct 
                                               const struct recovery_verdict *verdict,
                                               struct recovery_done *ret, struct err *err);
 
-/* For recovery_*.c: the transaction's first statement. */
+/* For recovery_*.c. A cause that was tested: keeps what the test found. */
 struct txn;
+MUST_USE enum err_code recovery_test_keep(struct txn *txn, const struct uuid *id, struct err *err);
+/* Deletes a cause that no job waits for, and its tests. */
+MUST_USE enum err_code recovery_drop(struct txn *txn, const struct uuid *id, bool *ret_gone,
+                                     struct err *err);
+/* The transaction's first statement. */
 MUST_USE enum err_code recovery_lead_check(struct txn *txn, const struct recovery_lead *lead,
                                            struct err *err);
 

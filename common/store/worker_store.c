@@ -130,6 +130,36 @@ enum err_code worker_store_declare_dead(struct store *store, const struct uuid *
     return store_once(store, change_state, &change, err);
 }
 
+struct draining {
+    const char *tenant;
+    const struct uuid *id;
+    bool draining;
+    uint64_t rows;
+};
+
+static enum err_code set_draining(struct txn *txn, void *ctx, struct err *err)
+{
+    struct draining *change = ctx;
+    return db_exec(txn->db, DB_WORKER_DRAINING,
+                   DB_ARGS(db_u64(change->draining), db_uuid(change->id), db_text(change->tenant)),
+                   &change->rows, err);
+}
+
+enum err_code worker_store_set_draining(struct store *store, const char *tenant,
+                                        const struct uuid *worker, bool draining, struct err *err)
+{
+    struct draining change = {tenant, worker, draining, 0};
+    struct worker_row row;
+    char text[UUID_TEXT_SIZE];
+    enum err_code rc = store_once(store, set_draining, &change, err);
+    if (rc || change.rows > 0)
+        return rc;
+    rc = worker_store_get(store, tenant, worker, &row, err);
+    return rc ? rc
+              : err_set(err, ERR_STATE, "worker %s is not live: it is %s", uuid_text(worker, text),
+                        worker_state_text(row.state));
+}
+
 /* ---- reading -------------------------------------------------------------------------------- */
 
 enum err_code worker_store_state(struct store *store, const struct uuid *worker,

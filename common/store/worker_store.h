@@ -45,6 +45,11 @@ void beat_free(struct beat *beat);
 /* From live only: stopped (said so itself) and replaced (by a newer incarnation). */
 MUST_USE enum err_code worker_store_end(struct store *store, const struct uuid *worker,
                                         enum worker_state state, struct err *err);
+/* draining: it takes no further jobs; it reads that with its beat. ERR_NOT_FOUND; ERR_STATE: it is
+ * not live. */
+MUST_USE enum err_code worker_store_set_draining(struct store *store, const char *tenant,
+                                                 const struct uuid *worker, bool draining,
+                                                 struct err *err);
 /* dead, if it is live and its beat is still the one that was seen; ERR_CONFLICT otherwise. */
 MUST_USE enum err_code worker_store_declare_dead(struct store *store, const struct uuid *worker,
                                                  uint64_t beat_seen, struct err *err);

@@ -240,12 +240,15 @@ def test_operators_look_check_release_and_fail(fresh, web):
     fresh.client(web, "eve", "admin", "other").get(f"/v1/recovery/{cause}").expect(401, 404)
     assert fresh.run("recovery", "check", cause, client=olga).returncode == 0
     wait_until("the second test", lambda: made_tests(fresh, cause) == 2, 5)
+    history = olga.get(f"/v1/recovery/{cause}").expect(200).json["history"]
+    assert [(item["test"], item["result"]) for item in history] == [(2, "not yet"), (1, "not yet")]
     shown = fresh.run("recovery", "ls", "-o", "json", client=olga)
     assert shown.returncode == 0 and '"not yet"' in shown.stdout, shown
     fresh.worker()
     olga.post(f"/v1/recovery/{cause}/release").expect(202)
     wait_finished(fresh, jobs)
     assert made_tests(fresh, cause) is None
+    assert fresh.count("recovery_tests") == 0
 
 
 def test_an_operator_gives_a_group_up(fresh, web):
