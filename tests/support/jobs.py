@@ -10,8 +10,9 @@ from waiting import wait_until
 GATED = """
 exec 9>"$1.lock"
 flock -n 9 || echo "$$" >>"$1.overlap"
-echo "$$ $SLUICE_FENCE" >>"$1.runs"
+echo "$$ $SLUICE_FENCE $SLUICE_JOB_ID" >>"$1.runs"
 while [ ! -e "$2" ]; do sleep 0.1; done
+echo "$$ $SLUICE_FENCE $SLUICE_JOB_ID" >>"$1.ends"
 echo done
 """
 

@@ -38,13 +38,16 @@ class Answer:
 
 
 class Client:
-    """Calls as one user. Each call is a connection of its own unless `keep` is set."""
+    """Calls as one user. Each call is a connection of its own unless `keep` is set.
 
-    def __init__(self, url, token=None, keep=False, timeout_s=60):
+    accepted: a list that gets the id of every job that a submission was answered with.
+    """
+
+    def __init__(self, url, token=None, keep=False, timeout_s=60, accepted=None):
         parts = urllib.parse.urlsplit(url)
         self.url, self.host, self.port = url, parts.hostname, parts.port
         self.token, self.keep, self.timeout_s = token, keep, timeout_s
-        self.kept = None
+        self.kept, self.accepted = None, accepted
 
     def call(self, method, path, body=None, headers=None):
         """body: bytes as they are, anything else as JSON. OSError when nobody is there."""
@@ -70,7 +73,14 @@ class Client:
             self.kept = link
         else:
             link.close()
+        self._note(method, path, result)
         return result
+
+    def _note(self, method, path, answer):
+        if self.accepted is None or (method, path) != ("POST", "/v1/jobs"):
+            return
+        if answer.status in (200, 201) and answer.json["id"] not in self.accepted:
+            self.accepted.append(answer.json["id"])
 
     def get(self, path, **headers):
         return self.call("GET", path, headers=headers)

@@ -114,6 +114,8 @@ class Site:
     def __init__(self, servers=None):
         self.processes = []
         self.audited = True  # at its end; False for a test that breaks rows by hand
+        self.accepted = []  # ids of the jobs that clients of this site were promised
+        self.accounted = 0  # so many of them were looked at by an injection
         self.own_servers = None
         if servers is None and "SLUICE_TEST_DB_HOST" in os.environ:
             servers = SharedServers(os.environ)
@@ -198,6 +200,7 @@ class Site:
         return tokens.token(key or self.key, tokens.claims(user, [role], tenant, **more))
 
     def client(self, web, user="ann", role="user", tenant=TENANT, **options):
+        options = {"accepted": self.accepted} | options
         return Client(web.url, self.token(user, role, tenant), **options)
 
     # ---- what is there

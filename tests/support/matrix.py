@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: MIT
+"""matrix: the faults that the fault tests must inject, by family and point, in plain words.
+
+A row that no test injected fails the table, and so does an injection that has no row.
+"""
+
+# Where a worker is killed, or held up while its job is cancelled.
+WORKER_POINTS = {
+    "K5": ("worker.received", "received the message"),
+    "claim": ("job.claim.after_commit", "committed the claim"),
+    "K6": ("worker.claimed", "claimed the job"),
+    "K7": ("worker.runner_asked", "asked the runner"),
+    "K8": ("worker.started", "started the job"),
+    "move": ("job.move.after_commit", "committed a move"),
+    "K9": ("worker.child_ended", "saw the job end"),
+    "K10": ("worker.output_kept", "kept the output"),
+    "K11": ("worker.terminal_committed", "committed the end"),
+    "K12": ("worker.acknowledged", "acknowledged the message"),
+}
+WEB_POINTS = {
+    "begin": ("job.submit.before_commit", "is about to commit the row"),
+    "commit": ("job.submit.after_commit", "committed the row"),
+    "K1": ("web.row_committed", "left the database"),
+    "K2": ("web.published", "published the message"),
+    "K3": ("web.confirmed", "got the confirm"),
+    "K4": ("web.answered", "answered"),
+}
+RECOVERY_POINTS = {
+    "R1": ("recovery.blocked_seen", "saw the blocked row"),
+    "R2": ("recovery.tested", "tested the cause"),
+    "R3": ("recovery.release_committed", "committed the release"),
+    "R4": ("recovery.published", "published the message"),
+    "R5": ("recovery.confirmed", "got the confirm"),
+}
+DEAD_POINTS = {
+    "D1": ("dead.stored", "stored the message"),
+    "D2": ("dead.job_settled", "settled its job"),
+    "D3": ("dead.before_ack", "is about to acknowledge"),
+}
+
+
+def _killed(family, points, who):
+    return {f"{family} {key}": f"{who} killed when it {words}"
+            for key, (_point, words) in points.items()}
+
+
+ROWS = {
+    **_killed("F-1", WEB_POINTS, "web"),
+    **_killed("F-2", WORKER_POINTS, "worker"),
+    "F-2 block": "worker killed when it committed BLOCKED",
+    "F-2 blocked": "worker killed when it acknowledged a blocked job",
+    "F-2 runner": "runner killed under its worker",
+    "F-2 all": "every process of a worker's service told to stop",
+    "F-2 drain": "worker declared dead while it drains",
+    "F-2 cancelled": "worker killed, its job cancelled meanwhile",
+    **_killed("F-3", RECOVERY_POINTS, "recovery"),
+    "F-4 kill": "broker killed under running and waiting jobs",
+    "F-4 restart": "broker restarted under running and waiting jobs",
+    "F-4 lease": "broker away for three leases",
+    "F-4 submit": "broker away while jobs are submitted",
+    "F-4 relay": "broker away, then web killed",
+    "F-4 blocked": "broker killed while jobs are blocked",
+    "F-4 release": "broker killed in the middle of a release",
+    "F-5 kill": "database killed under running and waiting jobs",
+    "F-5 restart": "database restarted under running and waiting jobs",
+    "F-5 lease": "database away for three leases",
+    "F-5 blocked": "database killed while jobs are blocked",
+    "F-5 release": "database killed in the middle of a release",
+    "F-5 hang": "database hangs under submissions",
+    "F-5 submit": "database killed before a submission",
+    "F-5 both": "neither server is there when programs start",
+    "F-6 worker": "worker stopped for longer than its lease",
+    "F-6 runner": "runner stopped for two leases",
+    "F-8": "broker takes back what is not acknowledged in time",
+    "F-9 memory": "broker short of memory",
+    **_killed("F-15", DEAD_POINTS, "alternate reader"),
+    **_killed("F-16", DEAD_POINTS, "dead letter reader"),
+    "F-16 database": "database killed while dead letters come",
+    "F-16 broker": "broker killed while dead letters come",
+    **{f"F-34 {key}": f"cancel when the worker {words}"
+       for key, (_point, words) in WORKER_POINTS.items()},
+    "F-35 claim": "answer to the commit of a claim lost, 15 times",
+    "F-35 running": "answers to the commits of a run lost, 12 times",
+    **{f"F-36 {key}": f"recovery stopped when it {words}; another leads"
+       for key, (_point, words) in RECOVERY_POINTS.items()},
+    "F-36 dead": "dead letter reader killed, its standby takes over",
+}
