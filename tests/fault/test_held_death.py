@@ -3,12 +3,13 @@
 
 import pytest
 
+from injection import injected
 from waiting import wait_until
 
 OFTEN = "constant every=500ms"
 POLICIES = {"recovery_first_test_ms": 100, "recovery_application_unavailable": OFTEN,
             "recovery_quota_exceeded": OFTEN, "recovery_connection_failed": OFTEN}
-POINTS = ["job.block.after_commit", "worker.acknowledged"]
+POINTS = {"block": "job.block.after_commit", "blocked": "worker.acknowledged"}
 
 
 @pytest.fixture(scope="module")
@@ -48,35 +49,39 @@ def check_end(site, ann, job):
     site.wait_clean()
 
 
-@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize("key", POINTS)
 def test_a_job_that_is_held_stays_held_until_its_application_is_enabled(
-        site, root, ann, queue, point):
+        site, root, ann, queue, key):
     root.put(f"/v1/apps/{queue}/1", {"command": ["true"], "tags": [queue]}).expect(201)
     root.post(f"/v1/apps/{queue}/1/disable").expect(200)
-    worker = start(site, queue, "a", fault=f"{point}=kill@1")
-    job = ann.submit(appId=queue, appVersion="1")
-    assert worker.wait() == -9, worker.log_tail()
-    start(site, queue, "b")
-    assert ann.job(job)["status"] == "BLOCKED"
-    site.wait_clean()  # the message that came back was acknowledged
-    root.post(f"/v1/apps/{queue}/1/enable").expect(200)
-    check_end(site, ann, job)
+    with injected(f"F-2 {key}", site) as hit:
+        worker = start(site, queue, "a", fault=f"{POINTS.get(key, 'worker.claimed')}=kill@1")
+        job = ann.submit(appId=queue, appVersion="1")
+        assert worker.wait() == -9, worker.log_tail()
+        start(site, queue, "b")
+        assert ann.job(job)["status"] == "BLOCKED"
+        site.wait_clean()  # the message that came back was acknowledged
+        hit.healed()
+        root.post(f"/v1/apps/{queue}/1/enable").expect(200)
+        check_end(site, ann, job)
 
 
-@pytest.mark.parametrize("point", ["worker.claimed", *POINTS])
-def test_a_place_in_a_quota_is_not_lost_with_a_worker(site, root, ann, queue, point):
+@pytest.mark.parametrize("key", ["K6", *POINTS])
+def test_a_place_in_a_quota_is_not_lost_with_a_worker(site, root, ann, queue, key):
     """The only place is taken; then it is free, and who dies had it, or had just not got it."""
     user = site.client(ann, f"user-{queue}")
     root.put(f"/v1/quotas/user-{queue}", {"maxActive": 1}).expect(201)
     gate = site.path(f"gate-{queue}")
-    first = user.submit("sh", "-c", f"while [ ! -e {gate} ]; do sleep 0.1; done", tags=[queue])
-    start(site, queue, "a")
-    user.wait_status(first, "RUNNING")
-    worker = start(site, queue, "b", fault=f"{point}=kill@1")
-    second = user.submit("true", tags=[queue])
-    assert worker.wait() == -9, worker.log_tail()
-    with open(gate, "w", encoding="ascii"):
-        pass
-    for job in (first, second):
-        check_end(site, user, job)
-    wait_until("the cause to go", lambda: site.count("job_recovery", "tester = 'quota'") == 0)
+    with injected(f"F-2 {key}", site) as hit:
+        first = user.submit("sh", "-c", f"while [ ! -e {gate} ]; do sleep 0.1; done", tags=[queue])
+        start(site, queue, "a")
+        user.wait_status(first, "RUNNING")
+        worker = start(site, queue, "b", fault=f"{POINTS.get(key, 'worker.claimed')}=kill@1")
+        second = user.submit("true", tags=[queue])
+        assert worker.wait() == -9, worker.log_tail()
+        with open(gate, "w", encoding="ascii"):
+            pass
+        hit.healed()
+        for job in (first, second):
+            check_end(site, user, job)
+        wait_until("the cause to go", lambda: site.count("job_recovery", "tester = 'quota'") == 0)

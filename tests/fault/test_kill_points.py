@@ -7,20 +7,14 @@ Points up to `worker.started` are passed while the job waits at its gate, the ot
 import pytest
 
 import sluice
+from injection import injected
 from jobs import Traces
+from matrix import WORKER_POINTS
 from waiting import wait_until
 
-# point: is there a process when the worker dies there
-POINTS = {
-    "worker.received": False,
-    "job.claim.after_commit": False,
-    "worker.claimed": False,
-    "worker.runner_asked": True,
-    "worker.started": True,
-    "job.move.after_commit": True,
-}
-END_POINTS = ["worker.child_ended", "worker.output_kept", "worker.terminal_committed",
-              "worker.acknowledged"]
+# is there a process when the worker dies there
+POINTS = {"K5": False, "claim": False, "K6": False, "K7": True, "K8": True, "move": True}
+END_POINTS = ["K9", "K10", "K11", "K12"]
 
 
 @pytest.fixture(scope="module")
@@ -51,64 +45,71 @@ def check_end(site, ann, job, traces):
     site.wait_clean()
 
 
-def die(site, ann, queue, point, traces):
+def die(site, ann, queue, key, traces):
     """A worker that gets one job and is killed at this point."""
-    worker = site.worker(queue, f"{queue}-a", slots=1, fault=f"{point}=kill@1")
+    worker = site.worker(queue, f"{queue}-a", slots=1, fault=f"{WORKER_POINTS[key][0]}=kill@1")
     job = ann.submit(*traces.command("job"), tags=[queue])
     assert worker.wait() == -9, worker.log_tail()
     return worker, job
 
 
-@pytest.mark.parametrize("point", [*POINTS, *END_POINTS])
-def test_a_worker_that_comes_back_goes_on(site, ann, queue, point):
+@pytest.mark.parametrize("key", [*POINTS, *END_POINTS])
+def test_a_worker_that_comes_back_goes_on(site, ann, queue, key):
     traces = Traces(site.path(queue))
-    if point in END_POINTS:
+    if key in END_POINTS:
         traces.open()
-    worker, job = die(site, ann, queue, point, traces)
-    shells = traces.wait_runs("job") if POINTS.get(point, True) else []
-    del worker.env["SLUICE_FAULT"]
-    worker.start()
-    traces.wait_runs("job")
-    if point in POINTS:
-        ann.wait_status(job, "RUNNING")
-    traces.open()
-    check_end(site, ann, job, traces)
-    runs = traces.runs("job")
-    assert len(runs) == 1 and runs[:1] == (shells or runs)
-    assert site.job_row(job, "attempts") == ["1"]
+    with injected(f"F-2 {key}", site) as hit:
+        worker, job = die(site, ann, queue, key, traces)
+        shells = traces.wait_runs("job") if POINTS.get(key, True) else []
+        del worker.env["SLUICE_FAULT"]
+        hit.healed()
+        worker.start()
+        traces.wait_runs("job")
+        if key in POINTS:
+            ann.wait_status(job, "RUNNING")
+        traces.open()
+        check_end(site, ann, job, traces)
+        runs = traces.runs("job")
+        assert len(runs) == 1 and runs[:1] == (shells or runs)
+        assert site.job_row(job, "attempts") == ["1"]
 
 
-@pytest.mark.parametrize("point", [*POINTS, *END_POINTS])
-def test_another_worker_runs_it_after_the_lease(site, ann, queue, point):
+@pytest.mark.parametrize("key", [*POINTS, *END_POINTS])
+def test_another_worker_runs_it_after_the_lease(site, ann, queue, key):
     traces = Traces(site.path(queue))
-    if point in END_POINTS:
+    if key in END_POINTS:
         traces.open()
-    _, job = die(site, ann, queue, point, traces)
-    site.worker(queue, f"{queue}-b", slots=1)
-    traces.open()
-    check_end(site, ann, job, traces)
-    assert len(traces.runs("job")) <= 2
-    assert site.job_row(job, "attempts") == ["1"]
+    with injected(f"F-2 {key}", site) as hit:
+        _, job = die(site, ann, queue, key, traces)
+        hit.healed()
+        site.worker(queue, f"{queue}-b", slots=1)
+        traces.open()
+        check_end(site, ann, job, traces)
+        assert len(traces.runs("job")) <= 2
+        assert site.job_row(job, "attempts") == ["1"]
 
 
-@pytest.mark.parametrize("point", [*POINTS, *END_POINTS])
-def test_a_cancel_at_any_point_leaves_one_end_and_no_process(site, ann, queue, point):
+@pytest.mark.parametrize("key", [*POINTS, *END_POINTS])
+def test_a_cancel_at_any_point_leaves_one_end_and_no_process(site, ann, queue, key):
     traces = Traces(site.path(queue))
-    if point in END_POINTS:
+    if key in END_POINTS:
         traces.open()
-    worker = site.worker(queue, f"{queue}-a", slots=1, fault=f"{point}=sleep:1000@1")
-    job = ann.submit(*traces.command("job"), tags=[queue])
-    worker.wait_log("fault.injected")
-    answer = ann.cancel(job)
-    ended = ann.wait_end(job, timeout_s=10)
-    wait_until("its processes to be gone", lambda: not sluice.job_pids(job), 5)
-    if point in ("worker.terminal_committed", "worker.acknowledged"):
-        assert answer.status == 409 and ended["status"] == "FINISHED"
-    elif point in POINTS:
-        assert ended["status"] == "CANCELLED"
-    else:
-        assert ended["status"] in ("CANCELLED", "FINISHED")
-    assert sum(site.moves(job).count(end) for end in ("CANCELLED", "FINISHED", "FAILED")) == 1
-    assert ann.cancel(job).status == 409
-    assert len(traces.runs("job")) <= 1
-    site.wait_clean()
+    with injected(f"F-34 {key}", site, ends=("CANCELLED", "FINISHED")) as hit:
+        worker = site.worker(queue, f"{queue}-a", slots=1,
+                             fault=f"{WORKER_POINTS[key][0]}=sleep:1000@1")
+        job = ann.submit(*traces.command("job"), tags=[queue])
+        worker.wait_log("fault.injected")
+        hit.healed()
+        answer = ann.cancel(job)
+        ended = ann.wait_end(job, timeout_s=10)
+        wait_until("its processes to be gone", lambda: not sluice.job_pids(job), 5)
+        if key in ("K11", "K12"):
+            assert answer.status == 409 and ended["status"] == "FINISHED"
+        elif key in POINTS:
+            assert ended["status"] == "CANCELLED"
+        else:
+            assert ended["status"] in ("CANCELLED", "FINISHED")
+        assert sum(site.moves(job).count(end) for end in ("CANCELLED", "FINISHED", "FAILED")) == 1
+        assert ann.cancel(job).status == 409
+        assert len(traces.runs("job")) <= 1
+        site.wait_clean()

@@ -7,6 +7,7 @@ import signal
 import pytest
 
 import sluice
+from injection import injected
 from jobs import Traces
 from waiting import stays_true, wait_until
 
@@ -47,118 +48,133 @@ def start_one(site, ann, queue, traces, **settings):
 @pytest.mark.parametrize("who", ["same", "other"])
 def test_a_job_cancelled_while_its_worker_is_dead_is_not_started_again(site, ann, queue, who):
     traces = Traces(site.path(queue))
-    worker, job, shell = start_one(site, ann, queue, traces)
-    worker.kill9()
-    ann.cancel(job)
-    if who == "same":
-        worker.start()
-    else:
-        site.worker(queue, f"{queue}-b", slots=1)
-    ann.wait_status(job, "CANCELLED", timeout_s=30)
-    assert traces.runs("job") == shell and not sluice.job_pids(job)
-    wait_empty(site, queue)
+    with injected("F-2 cancelled", site, ends=["CANCELLED"]) as hit:
+        worker, job, shell = start_one(site, ann, queue, traces)
+        worker.kill9()
+        ann.cancel(job)
+        hit.healed()
+        if who == "same":
+            worker.start()
+        else:
+            site.worker(queue, f"{queue}-b", slots=1)
+        ann.wait_status(job, "CANCELLED", timeout_s=30)
+        assert traces.runs("job") == shell and not sluice.job_pids(job)
+        wait_empty(site, queue)
 
 
 def test_a_runner_that_hung_and_has_pings_waiting_ends_nothing(site, ann, queue):
     traces = Traces(site.path(queue))
-    worker, job, shell = start_one(site, ann, queue, traces)
-    runner = sluice.parent(shell[0])
-    os.kill(runner, signal.SIGSTOP)
-    stays_true("the job runs", lambda: sluice.running(shell[0]), 2 * sluice.LEASE_MS / 1000)
-    os.kill(runner, signal.SIGCONT)
-    stays_true("the job runs", lambda: sluice.running(shell[0]), sluice.LEASE_MS / 1000)
-    traces.open()
-    ann.wait_status(job, "FINISHED")
-    assert traces.runs("job") == shell
-    assert site.job_row(job, "losses", "attempts") == ["0", "1"]
-    assert worker.alive()
+    with injected("F-6 runner", site) as hit:
+        worker, job, shell = start_one(site, ann, queue, traces)
+        runner = sluice.parent(shell[0])
+        os.kill(runner, signal.SIGSTOP)
+        stays_true("the job runs", lambda: sluice.running(shell[0]), 2 * sluice.LEASE_MS / 1000)
+        os.kill(runner, signal.SIGCONT)
+        stays_true("the job runs", lambda: sluice.running(shell[0]), sluice.LEASE_MS / 1000)
+        hit.healed()
+        traces.open()
+        ann.wait_status(job, "FINISHED")
+        assert traces.runs("job") == shell
+        assert site.job_row(job, "losses", "attempts") == ["0", "1"]
+        assert worker.alive()
 
 
 def test_a_killed_runner_costs_one_run_and_no_overlap(site, ann, queue):
     traces = Traces(site.path(queue))
-    _, job, shell = start_one(site, ann, queue, traces)
-    os.kill(sluice.parent(shell[0]), signal.SIGKILL)
-    runs = traces.wait_runs("job", 2)
-    assert not sluice.running(shell[0]) and len(runs) == 2
-    traces.open()
-    ann.wait_status(job, "FINISHED")
-    assert not traces.overlapped()
-    assert site.job_row(job, "losses", "attempts") == ["1", "1"]
-    wait_empty(site, queue)
+    with injected("F-2 runner", site) as hit:
+        _, job, shell = start_one(site, ann, queue, traces)
+        os.kill(sluice.parent(shell[0]), signal.SIGKILL)
+        hit.healed()
+        runs = traces.wait_runs("job", 2)
+        assert not sluice.running(shell[0]) and len(runs) == 2
+        traces.open()
+        ann.wait_status(job, "FINISHED")
+        assert not traces.overlapped()
+        assert site.job_row(job, "losses", "attempts") == ["1", "1"]
+        wait_empty(site, queue)
 
 
 def test_a_claim_whose_commit_stays_unknown_charges_no_loss(site, ann, queue):
     traces = Traces(site.path(queue))
-    traces.open()
-    faults = ";".join(["store.commit.answer_lost=fail@1"] * 15)
-    site.worker(queue, f"{queue}-a", slots=1, fault=faults)
-    job = ann.submit(*traces.command("job"), tags=[queue])
-    ann.wait_status(job, "FINISHED", timeout_s=60)
-    assert len(traces.runs("job")) == 1
-    assert site.job_row(job, "losses", "attempts") == ["0", "1"]
-    wait_empty(site, queue)
+    with injected("F-35 claim", site):
+        traces.open()
+        faults = ";".join(["store.commit.answer_lost=fail@1"] * 15)
+        site.worker(queue, f"{queue}-a", slots=1, fault=faults)
+        job = ann.submit(*traces.command("job"), tags=[queue])
+        ann.wait_status(job, "FINISHED", timeout_s=60)
+        assert len(traces.runs("job")) == 1
+        assert site.job_row(job, "losses", "attempts") == ["0", "1"]
+        wait_empty(site, queue)
 
 
 def test_a_worker_that_is_declared_dead_while_it_drains_drops_its_jobs(site, ann, queue):
     traces = Traces(site.path(queue))
-    worker, job, shell = start_one(site, ann, queue, traces, worker_drain_ms=60000)
-    worker.signal(signal.SIGTERM)
-    worker.wait_log("drain")
-    site.sql(f"UPDATE workers SET state = 'dead' WHERE queue = '{queue}'")
-    assert worker.wait(10) == 0
-    assert not sluice.running(shell[0])
-    site.worker(queue, f"{queue}-b", slots=1)
-    traces.open()
-    ann.wait_status(job, "FINISHED", timeout_s=20)
-    assert not traces.overlapped() and len(traces.runs("job")) == 2
-    wait_empty(site, queue)
+    with injected("F-2 drain", site) as hit:
+        worker, job, shell = start_one(site, ann, queue, traces, worker_drain_ms=60000)
+        worker.signal(signal.SIGTERM)
+        worker.wait_log("drain")
+        site.sql(f"UPDATE workers SET state = 'dead' WHERE queue = '{queue}'")
+        assert worker.wait(10) == 0
+        assert not sluice.running(shell[0])
+        hit.healed()
+        site.worker(queue, f"{queue}-b", slots=1)
+        traces.open()
+        ann.wait_status(job, "FINISHED", timeout_s=20)
+        assert not traces.overlapped() and len(traces.runs("job")) == 2
+        wait_empty(site, queue)
 
 
 def test_a_worker_that_hangs_for_longer_than_its_lease_runs_on(site, ann, queue):
     """SIGSTOP with no other worker there: the run is lost, the job is not."""
     traces = Traces(site.path(queue))
-    worker, job, shell = start_one(site, ann, queue, traces)
-    worker.signal(signal.SIGSTOP)
-    wait_until("its runner to end the job", lambda: not sluice.running(shell[0]), 5)
-    stays_true("no second run", lambda: len(traces.runs("job")) == 1, 3)
-    worker.signal(signal.SIGCONT)
-    traces.wait_runs("job", 2, timeout_s=20)
-    traces.open()
-    ann.wait_status(job, "FINISHED")
-    assert not traces.overlapped()
-    assert site.job_row(job, "losses", "attempts") == ["1", "1"]
-    wait_empty(site, queue)
+    with injected("F-6 worker", site) as hit:
+        worker, job, shell = start_one(site, ann, queue, traces)
+        worker.signal(signal.SIGSTOP)
+        wait_until("its runner to end the job", lambda: not sluice.running(shell[0]), 5)
+        stays_true("no second run", lambda: len(traces.runs("job")) == 1, 3)
+        worker.signal(signal.SIGCONT)
+        hit.healed()
+        traces.wait_runs("job", 2, timeout_s=20)
+        traces.open()
+        ann.wait_status(job, "FINISHED")
+        assert not traces.overlapped()
+        assert site.job_row(job, "losses", "attempts") == ["1", "1"]
+        wait_empty(site, queue)
 
 
 def test_a_run_that_ends_while_the_commit_of_running_is_unknown_counts(site, ann, queue):
     traces = Traces(site.path(queue))
-    # The claim is committed; the commits after it are as well, but nobody says so for a while.
-    faults = ";".join(["store.commit.answer_lost=fail@2"] * 12)
-    worker = site.worker(queue, f"{queue}-a", slots=1, fault=faults)
-    job = ann.submit(*traces.command("job"), tags=[queue])
-    traces.wait_runs("job")
-    wait_until("RUNNING to be tried", lambda: worker.log_text().count("answer_lost") >= 3)
-    traces.open()
-    ann.wait_status(job, "FINISHED", timeout_s=60)
-    assert len(traces.runs("job")) == 1
-    assert site.job_row(job, "losses", "attempts") == ["0", "1"]
-    moves = site.moves(job)
-    assert moves.count("RUNNING") == moves.count("ARCHIVING") == moves.count("FINISHED") == 1
-    wait_empty(site, queue)
+    with injected("F-35 running", site) as hit:
+        # The claim is committed; the commits after it are as well, but nobody says so for a while.
+        faults = ";".join(["store.commit.answer_lost=fail@2"] * 12)
+        worker = site.worker(queue, f"{queue}-a", slots=1, fault=faults)
+        job = ann.submit(*traces.command("job"), tags=[queue])
+        traces.wait_runs("job")
+        wait_until("RUNNING to be tried", lambda: worker.log_text().count("answer_lost") >= 3)
+        traces.open()
+        hit.healed()
+        ann.wait_status(job, "FINISHED", timeout_s=60)
+        assert len(traces.runs("job")) == 1
+        assert site.job_row(job, "losses", "attempts") == ["0", "1"]
+        moves = site.moves(job)
+        assert moves.count("RUNNING") == moves.count("ARCHIVING") == moves.count("FINISHED") == 1
+        wait_empty(site, queue)
 
 
 def test_a_worker_that_is_told_to_stop_begins_no_lost_job_again(site, ann, queue):
     """As a service manager does that signals every process of a service."""
     traces = Traces(site.path(queue))
-    worker, job, shell = start_one(site, ann, queue, traces)
-    worker.signal(signal.SIGTERM)
-    worker.wait_log("daemon.stopping")
-    os.kill(sluice.parent(shell[0]), signal.SIGTERM)
-    assert worker.wait(10) == 0
-    assert traces.runs("job") == shell and not sluice.job_pids(job)
-    assert site.job_row(job, "losses", "owner_worker") == ["1", None]
-    site.worker(queue, f"{queue}-b", slots=1)
-    traces.open()
-    ann.wait_status(job, "FINISHED")
-    assert site.job_row(job, "losses", "attempts") == ["1", "1"]
-    wait_empty(site, queue)
+    with injected("F-2 all", site) as hit:
+        worker, job, shell = start_one(site, ann, queue, traces)
+        worker.signal(signal.SIGTERM)
+        worker.wait_log("daemon.stopping")
+        os.kill(sluice.parent(shell[0]), signal.SIGTERM)
+        assert worker.wait(10) == 0
+        assert traces.runs("job") == shell and not sluice.job_pids(job)
+        assert site.job_row(job, "losses", "owner_worker") == ["1", None]
+        hit.healed()
+        site.worker(queue, f"{queue}-b", slots=1)
+        traces.open()
+        ann.wait_status(job, "FINISHED")
+        assert site.job_row(job, "losses", "attempts") == ["1", "1"]
+        wait_empty(site, queue)

@@ -6,10 +6,11 @@ import json
 
 import pytest
 
+from injection import injected
+from matrix import DEAD_POINTS
 from waiting import wait_until
 
 QUEUE = "sluice.acme.submit.default"
-POINTS = ["dead.stored", "dead.job_settled", "dead.before_ack"]
 LIMIT = 12
 
 
@@ -28,70 +29,84 @@ def settled(site, count=1):
     return site.count("dead_messages", "outcome IS NOT NULL") == count
 
 
-@pytest.mark.parametrize("point", POINTS)
-def test_a_killed_alternate_reader_blocks_its_job_once(own, point):
-    ann = start_unbound(own)
-    reader = own.reader("alternate", fault=f"{point}=kill")
-    job = ann.submit("true")
-    assert reader.wait() == -9
-    own.reader("alternate", "second")
-    ann.wait_status(job, "BLOCKED")
-    wait_until("the row", lambda: settled(own))
-    assert own.sql("SELECT outcome, state FROM dead_messages") == [["job-blocked", "settled"]]
-    assert own.moves(job).count("BLOCKED") == 1 and own.count("job_blocked") == 1
-    wait_until("no message left", lambda: "sluice.alternate" not in own.messages())
+@pytest.mark.parametrize("key", DEAD_POINTS)
+def test_a_killed_alternate_reader_blocks_its_job_once(own, key):
+    with injected(f"F-15 {key}", own, ends=("FINISHED", "CANCELLED")) as hit:
+        ann = start_unbound(own)
+        reader = own.reader("alternate", fault=f"{DEAD_POINTS[key][0]}=kill")
+        job = ann.submit("true")
+        assert reader.wait() == -9
+        hit.healed()
+        own.reader("alternate", "second")
+        ann.wait_status(job, "BLOCKED")
+        wait_until("the row", lambda: settled(own))
+        assert own.sql("SELECT outcome, state FROM dead_messages") == [["job-blocked", "settled"]]
+        assert own.moves(job).count("BLOCKED") == 1 and own.count("job_blocked") == 1
+        wait_until("no message left", lambda: "sluice.alternate" not in own.messages())
+        own.worker(amqp_delivery_limit=LIMIT)  # it declares and binds its queue
+        own.reader("recovery", recovery_first_test_ms=100)
+        ann.wait_status(job, "FINISHED")
 
 
-@pytest.mark.parametrize("point", POINTS)
-def test_a_killed_dead_letter_reader_ends_its_job_once(own, point):
-    ann = own.client(own.web(amqp_delivery_limit=LIMIT))
-    reader = own.reader("deadletter", fault=f"{point}=kill")
-    job = ann.submit("true")
-    wait_until("the queue", lambda: QUEUE in own.queues())
-    with own.amqp() as link:
-        link.give_back(QUEUE, LIMIT + 1)
-    assert reader.wait() == -9
-    own.reader("deadletter", "second")
-    ann.wait_status(job, "FAILED")
-    wait_until("the row", lambda: settled(own))
-    assert own.sql("SELECT outcome, state FROM dead_messages") == [["job-failed", "settled"]]
-    assert own.moves(job).count("FAILED") == 1
-    wait_until("no message left", lambda: "sluice.dead" not in own.messages())
-
-
-@pytest.mark.parametrize("server", ["mariadb", "rabbitmq"])
-def test_an_outage_delays_dead_messages_and_loses_none(own, servers, server):
-    own.reader("deadletter")
-    standby = own.reader("deadletter", "standby")
-
-    def publish(first, count):
+@pytest.mark.parametrize("key", DEAD_POINTS)
+def test_a_killed_dead_letter_reader_ends_its_job_once(own, key):
+    with injected(f"F-16 {key}", own, ends=["FAILED"]) as hit:
+        ann = own.client(own.web(amqp_delivery_limit=LIMIT))
+        reader = own.reader("deadletter", fault=f"{DEAD_POINTS[key][0]}=kill")
+        job = ann.submit("true")
+        wait_until("the queue", lambda: QUEUE in own.queues())
         with own.amqp() as link:
-            for number in range(first, first + count):
-                link.publish("sluice.dead", QUEUE, b"x", message_id=f"m-{number}")
-    publish(0, 20)
-    if server == "mariadb":
-        servers.mariadb.kill9()
-        publish(20, 20)
-        servers.mariadb.start()
-        servers.mariadb.wait_ready()
-    else:
-        servers.rabbitmq.kill9()
-        servers.rabbitmq.start()
-        servers.rabbitmq.wait_ready()
-        publish(20, 20)
-    wait_until("40 rows", lambda: settled(own, 40), 60)
-    assert own.count("dead_messages") == 40
-    wait_until("no message left", lambda: "sluice.dead" not in own.messages(), 30)
-    assert standby.stop() == 0
+            link.give_back(QUEUE, LIMIT + 1)
+        assert reader.wait() == -9
+        hit.healed()
+        own.reader("deadletter", "second")
+        ann.wait_status(job, "FAILED")
+        wait_until("the row", lambda: settled(own))
+        assert own.sql("SELECT outcome, state FROM dead_messages") == [["job-failed", "settled"]]
+        assert own.moves(job).count("FAILED") == 1
+        wait_until("no message left", lambda: "sluice.dead" not in own.messages())
+
+
+@pytest.mark.parametrize("server", ["database", "broker"])
+def test_an_outage_delays_dead_messages_and_loses_none(own, servers, server):
+    with injected(f"F-16 {server}", own) as hit:
+        own.reader("deadletter")
+        standby = own.reader("deadletter", "standby")
+
+        def publish(first, count):
+            with own.amqp() as link:
+                for number in range(first, first + count):
+                    link.publish("sluice.dead", QUEUE, b"x", message_id=f"m-{number}")
+        publish(0, 20)
+        if server == "database":
+            servers.mariadb.kill9()
+            publish(20, 20)
+            servers.mariadb.start()
+            servers.mariadb.wait_ready()
+        else:
+            servers.rabbitmq.kill9()
+            servers.rabbitmq.start()
+            servers.rabbitmq.wait_ready()
+            publish(20, 20)
+        hit.healed()
+        wait_until("40 rows", lambda: settled(own, 40), 60)
+        assert own.count("dead_messages") == 40
+        wait_until("no message left", lambda: "sluice.dead" not in own.messages(), 30)
+        assert standby.stop() == 0
 
 
 def test_of_two_readers_one_works_and_the_other_takes_over(own):
-    first = own.reader("deadletter", "first")
-    second = own.reader("deadletter", "second")
-    for number, reader in enumerate((first, second)):
-        with own.amqp() as link:
-            link.publish("sluice.dead", QUEUE, json.dumps(number).encode(), message_id=f"m-{number}")
-        wait_until("its row", lambda: settled(own, number + 1))  # pylint: disable=cell-var-from-loop
-        assert [len(r.log_events("dead.message")) for r in (first, second)] == [1, number]
-        if reader is first:
-            first.kill9()
+    with injected("F-36 dead", own) as hit:
+        first = own.reader("deadletter", "first")
+        second = own.reader("deadletter", "second")
+
+        def work(number):
+            with own.amqp() as link:
+                link.publish("sluice.dead", QUEUE, json.dumps(number).encode(),
+                             message_id=f"m-{number}")
+            wait_until("its row", lambda: settled(own, number + 1))
+            assert [len(r.log_events("dead.message")) for r in (first, second)] == [1, number]
+        work(0)
+        first.kill9()
+        hit.healed()
+        work(1)

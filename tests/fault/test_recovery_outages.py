@@ -3,6 +3,7 @@
 
 import pytest
 
+from injection import injected
 from waiting import wait_until
 
 JOBS = 40
@@ -49,23 +50,27 @@ def kill_and_start(server):
     server.wait_ready()
 
 
-@pytest.mark.parametrize("which", ["rabbitmq", "mariadb"])
-def test_a_server_that_dies_while_jobs_wait(own, servers, which):
-    held = Held(own)
-    if which == "rabbitmq":
-        servers.rabbitmq.settle()
-    kill_and_start(getattr(servers, which))
-    held.web.wait_ready()
-    held.enable()
-    held.finish()
+@pytest.mark.parametrize("family, which", [("F-4", "rabbitmq"), ("F-5", "mariadb")])
+def test_a_server_that_dies_while_jobs_wait(own, servers, family, which):
+    with injected(f"{family} blocked", own) as hit:
+        held = Held(own)
+        if which == "rabbitmq":
+            servers.rabbitmq.settle()
+        kill_and_start(getattr(servers, which))
+        hit.healed()
+        held.web.wait_ready()
+        held.enable()
+        held.finish()
 
 
-@pytest.mark.parametrize("which", ["rabbitmq", "mariadb"])
-def test_a_server_that_dies_in_the_middle_of_a_release(own, servers, which):
-    held = Held(own)
-    if which == "rabbitmq":
-        servers.rabbitmq.settle()
-    held.enable()
-    wait_until("a batch", lambda: held.told("recovery.released"), 15)
-    kill_and_start(getattr(servers, which))
-    held.finish()
+@pytest.mark.parametrize("family, which", [("F-4", "rabbitmq"), ("F-5", "mariadb")])
+def test_a_server_that_dies_in_the_middle_of_a_release(own, servers, family, which):
+    with injected(f"{family} release", own) as hit:
+        held = Held(own)
+        if which == "rabbitmq":
+            servers.rabbitmq.settle()
+        held.enable()
+        wait_until("a batch", lambda: held.told("recovery.released"), 15)
+        kill_and_start(getattr(servers, which))
+        hit.healed()
+        held.finish()

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: MIT
+"""Recovery dies or stands still at each of its points: its jobs are released once, by one."""
+
+import signal
+
+import pytest
+
+from injection import injected
+from matrix import RECOVERY_POINTS
+from waiting import wait_until
+
+JOBS = 5
+FAST = {"recovery_tick_ms": 200, "recovery_ramp_pause_ms": 100, "recovery_first_test_ms": 100,
+        "recovery_outbox_age_ms": 1000}
+POLICY = {"recovery_application_unavailable": "constant every=500ms"}
+FENCED = 75
+
+
+class Held:
+    """Jobs that a worker has blocked because their application is disabled."""
+
+    def __init__(self, site, count=JOBS):
+        self.site, web = site, site.web()
+        self.root, ann = site.client(web, "root", "admin"), site.client(web)
+        self.root.put("/v1/apps/demo/1", {"command": ["true"]}).expect(201)
+        self.root.post("/v1/apps/demo/1/disable").expect(200)
+        for _ in range(count):
+            ann.submit(appId="demo", appVersion="1")
+        site.worker(**FAST, **POLICY)
+        wait_until("all blocked", lambda: site.count("job_blocked") == count, 60)
+
+    def enable(self):
+        self.root.post("/v1/apps/demo/1/enable").expect(200)
+
+    def wait_finished(self, timeout_s=60.0):
+        wait_until(lambda: str(self.site.sql("SELECT status, COUNT(*) FROM jobs GROUP BY 1")),
+                   lambda: not self.site.count("jobs", "status <> 'FINISHED'"), timeout_s)
+        twice = self.site.sql("SELECT job_id FROM job_events WHERE to_status = 'RUNNING' "
+                              "GROUP BY job_id HAVING COUNT(*) <> 1")
+        assert not twice
+        self.site.wait_clean(30)
+
+
+def leads(reader):
+    return reader.log_events("recovery.leads")
+
+
+@pytest.mark.parametrize("key", RECOVERY_POINTS)
+def test_recovery_killed_at_any_point_and_started_again(fresh, key):
+    with injected(f"F-3 {key}", fresh) as hit:
+        held = Held(fresh)
+        held.enable()
+        victim = fresh.reader("recovery", wait=False, fault=f"{RECOVERY_POINTS[key][0]}=kill@2",
+                              **FAST)
+        assert victim.wait() == -signal.SIGKILL
+        del victim.env["SLUICE_FAULT"]
+        hit.healed()
+        victim.start()
+        held.wait_finished()
+
+
+@pytest.mark.parametrize("key", RECOVERY_POINTS)
+def test_recovery_stopped_at_any_point_while_another_takes_over(fresh, key):
+    with injected(f"F-36 {key}", fresh) as hit:
+        held = Held(fresh)
+        held.enable()
+        old = fresh.reader("recovery", "old", wait=False, **FAST,
+                           fault=f"{RECOVERY_POINTS[key][0]}=stop@1")
+        old.wait_log("fault.injected", 20)
+        new = fresh.reader("recovery", "new", **FAST)
+        hit.healed()
+        wait_until("the other to lead", lambda: leads(new), 30)
+        held.wait_finished()
+        hit.recovered()
+        old.signal(signal.SIGCONT)
+        # What it still writes is refused (75); if the database has given its transaction up, or
+        # it had nothing left to write, it stands by.
+        wait_until("the old leader to notice",
+                   lambda: not old.alive() or old.log_events("recovery.stands_by"), 30)
+        assert old.alive() or (old.wait() == FENCED and old.log_events("recovery.fenced"))
+        assert leads(old)[0]["fencing"] < leads(new)[0]["fencing"]
+        held.wait_finished()
