@@ -20,6 +20,7 @@ class Connection:
     def __init__(self, host, port, user, password, vhost, timeout_s=10):
         self.socket = socket.create_connection((host, int(port)), timeout=timeout_s)
         self.stream = self.socket.makefile("rb")
+        self.confirms = False
         self.socket.sendall(b"AMQP\x00\x00\x09\x01")
         self._expect(10, 10)
         secret = b"\0" + user.encode() + b"\0" + password.encode()
@@ -65,8 +66,10 @@ class Connection:
 
     def publish(self, exchange, key, body, content_type="application/json", message_id=None):
         """Persistent; back when the broker has confirmed it."""
-        self._method(1, 85, 10, b"\0")
-        self._expect(85, 11)
+        if not self.confirms:
+            self._method(1, 85, 10, b"\0")
+            self._expect(85, 11)
+            self.confirms = True
         self._method(1, 60, 40, b"\0\0" + _short(exchange) + _short(key) + b"\0")
         flags = 0x8000 | 0x1000 | (0x0080 if message_id else 0)
         properties = struct.pack(">H", flags) + _short(content_type) + b"\x02"
@@ -79,6 +82,16 @@ class Connection:
     def unbind(self, queue, exchange, key):
         self._method(1, 50, 50, b"\0\0" + _short(queue) + _short(exchange) + _short(key) + _long(b""))
         self._expect(50, 51)
+
+    def bind(self, queue, exchange, key):
+        self._method(1, 50, 20, b"\0\0" + _short(queue) + _short(exchange) + _short(key) + b"\0"
+                     + _long(b""))
+        self._expect(50, 21)
+
+    def purge(self, queue):
+        """All messages that wait in the queue are gone."""
+        self._method(1, 50, 30, b"\0\0" + _short(queue) + b"\0")
+        self._expect(50, 31)
 
     def give_back(self, queue, times):
         """Takes a message of the queue and gives it back, so often; the broker counts that."""

@@ -51,6 +51,13 @@ def _in_child():
     _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
+def _call(argv, timeout_s, **more):
+    try:
+        return subprocess.run(argv, capture_output=True, check=False, timeout=timeout_s, **more)
+    except subprocess.TimeoutExpired:
+        raise RuntimeError(f"{' '.join(argv)}: no answer within {timeout_s:g} s") from None
+
+
 class Server:
     """What both kinds share: one child process, its log file, its end."""
 
@@ -125,6 +132,8 @@ class Server:
 class MariaDBClient:
     """Statements by TCP as the test user, who may do everything."""
 
+    timeout_s = 120.0  # of one call, which hangs when the server does
+
     def __init__(self, host, port, user, password):
         self.address = ["--no-defaults", f"--host={host}", f"--port={port}", f"--user={user}"]
         self.password = password
@@ -135,8 +144,8 @@ class MariaDBClient:
                 "--default-character-set=utf8mb4"]
         if database:
             argv.append(database)
-        done = subprocess.run(argv, input=text.encode(), capture_output=True, check=False,
-                              env=os.environ | {"MYSQL_PWD": self.password})
+        done = _call(argv, self.timeout_s, input=text.encode(),
+                     env=os.environ | {"MYSQL_PWD": self.password})
         if done.returncode:
             raise RuntimeError(f"{text}: {done.stderr.decode(errors='replace')}")
         return [[None if cell == "NULL" else cell for cell in line.split("\t")]
@@ -218,12 +227,14 @@ class MariaDB(Server, MariaDBClient):
 class RabbitMQClient:
     """What rabbitmqctl tells and does; each call costs half a second."""
 
+    timeout_s = 120.0
+
     def __init__(self, command, user):
         self.command = command
         self.user = user
 
     def ctl(self, *args):
-        done = subprocess.run([*self.command, *args], capture_output=True, check=False)
+        done = _call([*self.command, *args], self.timeout_s)
         if done.returncode:
             raise RuntimeError(f"rabbitmqctl {' '.join(args)}: "
                                f"{(done.stderr + done.stdout).decode(errors='replace')}")

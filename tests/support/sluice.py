@@ -333,6 +333,21 @@ def pids_below(folder):
     return found
 
 
+def job_pids_below(folder):
+    """Processes of jobs of workers whose work root is this folder."""
+    return {pid for pid in pids_below(folder)
+            if b"SLUICE_JOB_ID=" in _read(pid, "environ") and running(pid)}
+
+
+def runner_of(folder):
+    """The pid of the runner that works in this folder; None if there is none."""
+    for pid in pids_below(folder):
+        words = _read(pid, "cmdline").split(b"\0")
+        if words[0].endswith(b"sluice-runner") and running(pid):
+            return pid
+    return None
+
+
 def parent(pid):
     return int(_read(pid, "stat").rpartition(b")")[2].split()[1])
 

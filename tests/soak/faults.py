@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: MIT
+"""faults: does what the schedule says, and remembers when it was done."""
+
+import heapq
+import json
+import os
+import signal
+
+from nemesis import KINDS
+from servers import USER
+from sluice import TENANT
+
+COPIES, SOME = 5, 20
+TRY_AGAIN_S, TRY_FOR_S = 1.0, 60.0
+GARBAGE = (b"\x00\xff not a message", b'{"v":9,"job":"x","epoch":1}', b"[]",
+           b'{"v":1,"job":"01890000-0000-7000-8000-000000000000","epoch":1}', b"")
+LOW, USUAL = "0.0000001", "0.6"
+
+
+def queue_name(queue):
+    return f"sluice.{TENANT}.submit.{queue}"
+
+
+class Done:
+    """A fault as it happened; seconds as Fleet.seconds() counts them."""
+
+    def __init__(self, fault):
+        self.fault, self.began_s, self.over_s = fault, None, None
+
+    def covers(self, first_s, last_s, slack_s):
+        """True if it may have had an effect in this time."""
+        over_s = self.over_s if self.over_s is not None else float("inf")
+        return (self.began_s is not None and self.began_s <= last_s + slack_s
+                and over_s + slack_s >= first_s)
+
+
+class Injector:
+    """Main thread only: it starts servers."""
+
+    def __init__(self, fleet, load, faults):
+        self.fleet, self.load, self.site = fleet, load, fleet.site
+        self.done = [Done(fault) for fault in faults]
+        self.garbage = 0
+        self._due = [(done.fault.at_s, at, "begin") for at, done in enumerate(self.done)]
+        heapq.heapify(self._due)
+
+    def act(self):
+        """Does all that is due; returns False when nothing is left."""
+        while self._due and self._due[0][0] <= self.fleet.seconds():
+            _, at, step = heapq.heappop(self._due)
+            self._step(at, step)
+        return bool(self._due)
+
+    def _step(self, at, step):
+        done = self.done[at]
+        fault = done.fault
+        act = getattr(self, f"_{step}_" + fault.kind.replace("-", "_"), None)
+        try:
+            if act:
+                act(fault)
+        except (OSError, AssertionError, RuntimeError):
+            # The server that it needs is away because of another fault: it waits for it.
+            if self.fleet.seconds() > fault.at_s + fault.for_s + TRY_FOR_S:
+                raise
+            heapq.heappush(self._due, (self.fleet.seconds() + TRY_AGAIN_S, at, step))
+            return
+        if step == "begin":
+            done.began_s = self.fleet.seconds()
+            print(f"{done.began_s:7.1f} s  {fault.kind} {fault.target}", flush=True)
+            heapq.heappush(self._due, (done.began_s + fault.for_s, at, "end"))
+        else:
+            done.over_s = self.fleet.seconds()
+
+    # ---- programs
+
+    def _kill(self, fault):
+        self.fleet.kill(fault.target)
+
+    def _release(self, fault):
+        self.fleet.release(fault.target)
+
+    _begin_worker_killed = _begin_worker_gone = _begin_web_killed = _kill
+    _begin_recovery_killed = _begin_alternate_killed = _begin_deadletter_killed = _kill
+    _end_worker_killed = _end_worker_gone = _end_web_killed = _end_worker_drained = _release
+    _end_recovery_killed = _end_alternate_killed = _end_deadletter_killed = _release
+
+    def _begin_worker_drained(self, fault):
+        self.fleet.kill(fault.target, signal.SIGTERM)
+
+    def _stop(self, fault):
+        if self.fleet.programs[fault.target].alive():
+            self.fleet.programs[fault.target].signal(signal.SIGSTOP)
+
+    def _continue(self, fault):
+        if self.fleet.programs[fault.target].alive():
+            self.fleet.programs[fault.target].signal(signal.SIGCONT)
+
+    _begin_worker_stopped = _begin_web_stopped = _begin_recovery_stopped = _stop
+    _end_worker_stopped = _end_web_stopped = _end_recovery_stopped = _continue
+
+    def _begin_runner_killed(self, fault):
+        pid = self.fleet.runner(fault.target)
+        if pid is None:
+            raise RuntimeError("no runner at this moment")
+        os.kill(pid, signal.SIGKILL)
+
+    # ---- the network
+
+    def _cut(self, name, servers, cut):
+        for server in servers:
+            self.fleet.forwarders[name][server].cut = cut
+
+    def _begin_worker_off_broker(self, fault):
+        self._cut(fault.target, ["broker"], True)
+
+    def _end_worker_off_broker(self, fault):
+        self._cut(fault.target, ["broker"], False)
+
+    def _begin_worker_off_database(self, fault):
+        self._cut(fault.target, ["database"], True)
+
+    def _end_worker_off_database(self, fault):
+        self._cut(fault.target, ["database"], False)
+
+    def _begin_worker_off_both(self, fault):
+        self._cut(fault.target, ["broker", "database"], True)
+
+    def _end_worker_off_both(self, fault):
+        self._cut(fault.target, ["broker", "database"], False)
+
+    _begin_web_off_database = _begin_worker_off_database
+    _end_web_off_database = _end_worker_off_database
+
+    # ---- the servers
+
+    def _begin_broker_killed(self, _fault):
+        self.fleet.kill("broker")
+
+    def _end_broker_killed(self, _fault):
+        self.fleet.release("broker")
+
+    def _begin_database_killed(self, _fault):
+        self.fleet.kill("database")
+
+    def _end_database_killed(self, _fault):
+        self.fleet.release("database")
+
+    def _hang(self, name, signo):
+        server = self.fleet.servers[name]
+        if server.alive():
+            server.process.send_signal(signo)
+
+    def _begin_broker_hung(self, _fault):
+        self._hang("broker", signal.SIGSTOP)
+
+    def _end_broker_hung(self, _fault):
+        self._hang("broker", signal.SIGCONT)
+
+    def _begin_database_hung(self, _fault):
+        self._hang("database", signal.SIGSTOP)
+
+    def _end_database_hung(self, _fault):
+        self._hang("database", signal.SIGCONT)
+
+    def _begin_broker_connections(self, _fault):
+        self.fleet.servers["broker"].close_connections(self.site.vhost)
+
+    def _begin_database_connections(self, _fault):
+        self.site.sql(f"KILL CONNECTION USER '{USER}'")
+
+    def _begin_memory_alarm(self, _fault):
+        self.fleet.servers["broker"].ctl("set_vm_memory_high_watermark", LOW)
+
+    def _end_memory_alarm(self, _fault):
+        self.fleet.servers["broker"].ctl("set_vm_memory_high_watermark", USUAL)
+
+    # ---- messages
+
+    def _begin_unbound(self, fault):
+        with self.site.amqp() as link:
+            link.unbind(queue_name(fault.target), "sluice.submit", queue_name(fault.target))
+
+    def _end_unbound(self, fault):
+        with self.site.amqp() as link:
+            link.bind(queue_name(fault.target), "sluice.submit", queue_name(fault.target))
+
+    def _begin_purged(self, fault):
+        with self.site.amqp() as link:
+            link.purge(queue_name(fault.target))
+
+    def _begin_doubled_messages(self, fault):
+        with self.site.amqp() as link:
+            for job in self.load.some_ids(fault.target, SOME) * COPIES:
+                body = json.dumps({"v": 1, "job": job, "epoch": 1}).encode()
+                link.publish("sluice.submit", queue_name(fault.target), body, message_id=job)
+
+    def _begin_garbage(self, fault):
+        with self.site.amqp() as link:
+            for body in GARBAGE:
+                self.garbage += 1
+                link.publish("sluice.submit", queue_name(fault.target), body,
+                             message_id=f"soak-garbage-{self.garbage}")
+
+
+assert all(hasattr(Injector, "_begin_" + kind.replace("-", "_")) for kind in KINDS)
