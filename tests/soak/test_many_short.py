@@ -134,7 +134,7 @@ def test_nothing_grows_with_the_number_of_jobs(site):
     def no_more_than_before():
         held.update(crew.held())
         return not grown(settled, held)
-    wait_until(lambda: f"nothing to be left behind: {grown(settled['held'], held)}",
+    wait_until(lambda: f"nothing to be left behind: {grown(settled, held)}",
                no_more_than_before, 60, 0.5)
     print("held at the end, as after the warm-up: " + ", ".join(
         f"{name} {count}" for name, count in held.items()))
