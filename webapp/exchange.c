@@ -163,7 +163,8 @@ static enum MHD_Result send_reply(struct exchange *x, struct reply *reply)
     reply->response = NULL;
     (void)MHD_add_response_header(response, "X-Request-Id", x->req.id);
     (void)MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
-    (void)MHD_add_response_header(response, "Cache-Control", "no-store");
+    if (!MHD_get_response_header(response, "Cache-Control"))
+        (void)MHD_add_response_header(response, "Cache-Control", "no-store");
     if (x->req.trace[0])
         (void)MHD_add_response_header(response, "traceparent", x->req.trace);
     if (atomic_load(&x->server->stopping) || x->must_close)

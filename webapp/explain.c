@@ -29,7 +29,7 @@ static const char *verdict_of(const struct routing_queue *queue, const struct fi
 }
 
 static json_t *tried_view(const struct routing *routing, const struct filter_row *row,
-                          const struct routing_queue *chosen)
+                          const struct routing_queue *chosen, bool all)
 {
     json_t *list = json_array();
     bool decided = false;
@@ -44,7 +44,7 @@ static json_t *tried_view(const struct routing *routing, const struct filter_row
         json_object_set_new(view, "values",
                             tried ? values_view(queue->filter, row) : json_object());
         json_array_append_new(list, view);
-        decided = decided || (tried && queue == chosen);
+        decided = decided || (!all && tried && queue == chosen);
     }
     return list;
 }
@@ -67,7 +67,10 @@ enum err_code queue_explain(struct request *req, struct err *err)
     AUTO(routing_put) struct routing *routing = NULL;
     struct routing_row row;
     char owner[AUTH_USER_SIZE];
+    bool all = false;
     enum err_code rc = owner_of(req, owner, sizeof(owner), err);
+    if (rc == ERR_OK)
+        rc = request_flag(req, "all", &all, err);
     if (rc == ERR_OK)
         rc = job_request_parse(buf_sv(&req->body), &sent, err);
     if (rc == ERR_OK)
@@ -80,6 +83,6 @@ enum err_code queue_explain(struct request *req, struct err *err)
     const struct routing_queue *chosen = routing_choose(routing, &row.row);
     reply_json(req, MHD_HTTP_OK,
                json_pack("{s:o,s:s,s:o}", "queue", view_text(chosen ? chosen->queue.name : NULL),
-                         "owner", owner, "filters", tried_view(routing, &row.row, chosen)));
+                         "owner", owner, "filters", tried_view(routing, &row.row, chosen, all)));
     return ERR_OK;
 }

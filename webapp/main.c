@@ -10,6 +10,7 @@
 #include "webapp/follow.h"
 #include "webapp/job_wait.h"
 #include "webapp/sweeper.h"
+#include "webapp/ui.h"
 
 #include <pthread.h>
 #include <sys/resource.h>
@@ -80,6 +81,8 @@ static enum err_code web_open(struct web *web, struct err *err)
     cursor_key_init(web->cfg, &web->cursor_key);
     enum err_code rc = fs_open_dir(web->cfg->archive_root, true, &web->archive_fd, err);
     if (rc == ERR_OK)
+        rc = ui_open(web->cfg->web_ui_dir, &web->ui, err);
+    if (rc == ERR_OK)
         rc = open_auth(web, err);
     if (rc == ERR_OK)
         rc = open_store(web, err);
@@ -110,6 +113,7 @@ static void web_close(struct web *web)
     if (web->server)
         server_stop(web->server, STOP_GRACE_MS);
     server_free(web->server);
+    ui_free(web->ui);
     outbox_stop(web->outbox);
     bus_consumer_free(web->events);
     bus_publisher_free(web->pub);

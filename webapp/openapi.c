@@ -129,6 +129,8 @@ json_t *openapi_document(void)
     json_t *paths = json_object();
     for (size_t i = 0; document && i < ROUTE_COUNT; i++) {
         char path[PATH_SIZE];
+        if (strcmp(routes[i].answer, "Page") == 0)
+            continue; /* for people */
         plain_path(routes[i].path, path);
         if (!json_object_get(paths, path))
             json_object_set_new(paths, path, json_object());

@@ -240,17 +240,46 @@ static enum err_code put_queue(struct request *req, json_t *root, struct filter_
     return ERR_OK;
 }
 
-enum err_code queue_put(struct request *req, struct err *err)
+/* A filter that is wrong is answered with its place. */
+static enum err_code with_report(struct request *req,
+                                 enum err_code (*use)(struct request *req, json_t *root,
+                                                      struct filter_report *report,
+                                                      struct err *err),
+                                 struct err *err)
 {
     JSON_AUTO json_t *root = NULL;
     struct filter_report report = {0};
     enum err_code rc = request_json(req, &root, err);
     if (rc == ERR_OK)
-        rc = put_queue(req, root, &report, err);
+        rc = use(req, root, &report, err);
     if (rc != ERR_FILTER)
         return rc;
     reply_filter_problem(req, err, &report);
     return ERR_OK;
+}
+
+enum err_code queue_put(struct request *req, struct err *err)
+{
+    return with_report(req, put_queue, err);
+}
+
+static enum err_code check_queue(struct request *req, json_t *root, struct filter_report *report,
+                                 struct err *err)
+{
+    AUTO(filter_free) struct filter *filter = NULL;
+    struct job_queue queue = {.enabled = true};
+    enum err_code rc = entity_name(req, 0, &name_rule, queue.name, err);
+    if (rc == ERR_OK)
+        rc = queue_body_read(root, req->web->cfg->limits_max_minutes, &queue, &filter, report, err);
+    if (rc == ERR_OK)
+        reply_json(req, MHD_HTTP_OK,
+                   json_pack("{s:o}", "warnings", warnings_of(req, &queue, filter, report)));
+    return rc;
+}
+
+enum err_code queue_check(struct request *req, struct err *err)
+{
+    return with_report(req, check_queue, err);
 }
 
 /* Messages that are still there are stale: their jobs have ended. */

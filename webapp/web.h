@@ -18,6 +18,7 @@
 struct waiters;
 struct followers;
 struct sweeper;
+struct ui;
 
 struct web {
     struct config *cfg;
@@ -30,6 +31,7 @@ struct web {
     struct waiters *waiters;
     struct followers *followers;
     struct sweeper *sweeper;
+    struct ui *ui;
     struct server *server;
     struct cursor_key cursor_key;
     int archive_fd; /* the archive root */
