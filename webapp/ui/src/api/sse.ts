@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+// Server-sent events by fetch: EventSource cannot send a token. A stream that is cut is taken up
+// again behind its last event.
+import { faultOf, fetchRoute, type CallOptions, type Fault, type Operation } from "./client";
+
+export interface ServerEvent {
+  readonly type: string;
+  readonly id: string;
+  readonly data: string;
+}
+
+export interface Listener {
+  onEvent(event: ServerEvent): void;
+  /** null: connected. Otherwise it is tried again, unless `final`. */
+  onState(fault: Fault | null, final: boolean): void;
+}
+
+const AGAIN_MS = [500, 1000, 2000, 5000];
+
+/** Cuts the text of a stream into events. */
+class Parser {
+  private rest = "";
+  id = "";
+
+  *push(text: string): Generator<ServerEvent> {
+    this.rest += text;
+    for (let end = this.rest.indexOf("\n\n"); end >= 0; end = this.rest.indexOf("\n\n")) {
+      const block = this.rest.slice(0, end);
+      this.rest = this.rest.slice(end + 2);
+      const event = this.read(block);
+      if (event) yield event;
+    }
+  }
+
+  private read(block: string): ServerEvent | null {
+    let type = "message";
+    const data: string[] = [];
+    for (const line of block.split("\n")) {
+      const colon = line.indexOf(":");
+      const name = colon < 0 ? line : line.slice(0, colon);
+      const value = colon < 0 ? "" : line.slice(colon + 1).replace(/^ /, "");
+      if (name === "event") type = value;
+      else if (name === "id") this.id = value;
+      else if (name === "data") data.push(value);
+    }
+    return data.length > 0 || type !== "message" ? { type, id: this.id, data: data.join("\n") } : null;
+  }
+}
+
+async function readOnce<N extends Operation>(
+  name: N,
+  options: CallOptions<N>,
+  parser: Parser,
+  listener: Listener,
+): Promise<void> {
+  const headers: Record<string, string> = { Accept: "text/event-stream" };
+  if (parser.id) headers["Last-Event-ID"] = parser.id;
+  const answer = await fetchRoute(name, { ...options, headers });
+  listener.onState(null, false);
+  const reader = answer.body?.pipeThrough(new TextDecoderStream()).getReader();
+  for (;;) {
+    const part = await reader?.read();
+    if (!part || part.done) return;
+    for (const event of parser.push(part.value)) listener.onEvent(event);
+  }
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    signal.addEventListener("abort", () => (clearTimeout(timer), resolve()), { once: true });
+  });
+}
+
+/** Listens until the signal comes; `after` is the id to go on behind. */
+export async function listen<N extends Operation>(
+  name: N,
+  options: CallOptions<N> & { signal: AbortSignal },
+  listener: Listener,
+  after = "",
+): Promise<void> {
+  const parser = new Parser();
+  parser.id = after;
+  for (let tries = 0; !options.signal.aborted; tries++) {
+    const before = parser.id;
+    try {
+      await readOnce(name, options, parser, listener);
+    } catch (error) {
+      if (options.signal.aborted) return;
+      const fault = faultOf(error);
+      const final = fault.status >= 400 && fault.status < 500 && fault.status !== 429;
+      listener.onState(fault, final);
+      if (final) return;
+    }
+    if (parser.id !== before) tries = 0;
+    await pause(AGAIN_MS[Math.min(tries, AGAIN_MS.length - 1)] ?? 5000, options.signal);
+  }
+}

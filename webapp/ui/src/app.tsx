@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+// The frame around every screen.
+import { computed } from "@preact/signals";
+import type { JSX } from "preact";
+import { useEffect } from "preact/hooks";
+import { identity, may, resume, sessionFault, signOut } from "./api/session";
+import { token } from "./api/token";
+import { Help, helpOpen, useKeys } from "./keys";
+import { paused } from "./live";
+import { href, place } from "./route";
+import { screens, type Screen } from "./screens";
+import { SignIn } from "./screens/sign_in";
+import { dark, switchTheme } from "./theme";
+import { Questions } from "./view/dialog";
+import { Empty, FaultNotice } from "./view/notice";
+
+const offered = computed(() => (identity.value ? screens.filter((screen) => may(screen.needs)) : []));
+const current = computed(() => offered.value.find((one) => one.path === place.value.parts[0]) ?? null);
+
+function Navigation(): JSX.Element {
+  return (
+    <nav aria-label="Screens">
+      <ul>
+        {offered.value.map((screen) => (
+          <li key={screen.path}>
+            <a href={href([screen.path])} aria-current={screen === current.value ? "page" : undefined}>
+              {screen.title}
+            </a>
+          </li>
+        ))}
+      </ul>
+    </nav>
+  );
+}
+
+function Controls(): JSX.Element {
+  const who = identity.value;
+  return (
+    <div class="controls">
+      <button type="button" aria-pressed={paused.value} class="live" onClick={() => (paused.value = !paused.value)}>
+        <span class={paused.value ? "dot off" : "dot"} aria-hidden="true" />
+        {paused.value ? "Paused" : "Live"}
+      </button>
+      <button type="button" onClick={switchTheme}>
+        {dark.value ? "Light" : "Dark"}
+      </button>
+      <button type="button" aria-label="Shortcuts" onClick={() => (helpOpen.value = true)}>
+        ?
+      </button>
+      {who && (
+        <span class="who" title={who.roles.join(", ")}>
+          {who.user} <span class="muted">{who.tenant}, {who.roles.at(-1) ?? "no role"}</span>
+        </span>
+      )}
+      <button type="button" onClick={signOut}>
+        Sign out
+      </button>
+    </div>
+  );
+}
+
+function Content({ screen }: { screen: Screen | null }): JSX.Element {
+  const id = place.value.parts[1];
+  if (!screen)
+    return (
+      <Empty title="There is no such screen, or your role does not show it.">
+        <p>The screens that you may see are listed in the navigation.</p>
+      </Empty>
+    );
+  if (id !== undefined && screen.one) return <screen.one key={id} id={id} />;
+  return <screen.list key={screen.path} />;
+}
+
+function Waiting(): JSX.Element {
+  const fault = sessionFault.value;
+  return <main class="alone">{fault ? <FaultNotice fault={fault} onRetry={() => void resume()} /> : <p>Loading…</p>}</main>;
+}
+
+function Signed(): JSX.Element {
+  const screen = current.value;
+  useKeys(offered.value);
+  useEffect(() => {
+    document.title = screen ? `${screen.title} – Sluice` : "Sluice";
+  }, [screen]);
+  useEffect(() => {
+    const first = offered.value[0];
+    if (!place.value.parts.length && first) location.replace(href([first.path]));
+  }, []);
+  return (
+    <div class="shell">
+      <a class="skip" href="#main" onClick={(event) => (event.preventDefault(), document.getElementById("main")?.focus())}>
+        Skip to the content
+      </a>
+      <header>
+        <a class="brand" href="#/">
+          Sluice
+        </a>
+        <Navigation />
+        <Controls />
+      </header>
+      <main id="main" tabIndex={-1}>
+        <Content screen={screen} />
+      </main>
+      <Questions />
+      <Help screens={offered.value} />
+    </div>
+  );
+}
+
+export function App(): JSX.Element {
+  if (!token.value) return <SignIn />;
+  return identity.value ? <Signed /> : <Waiting />;
+}

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT
+import { render } from "preact";
+import "uplot/dist/uPlot.min.css";
+import "./style/base.css";
+import "./style/parts.css";
+import "./style/shell.css";
+import { resume } from "./api/session";
+import { App } from "./app";
+
+const root = document.getElementById("app");
+if (root) render(<App />, root);
+void resume();

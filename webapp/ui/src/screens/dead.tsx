@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+// Messages that the broker could not deliver.
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { call } from "../api/client";
+import type { DeadMessage } from "../generated/contract";
+import { useLive } from "../live";
+import { adjust, href, place } from "../route";
+import { Empty, Loaded } from "../view/notice";
+import { State, words } from "../view/state";
+import { Table, type Column } from "../view/table";
+import { Time } from "../view/time";
+
+const PAGE = 50;
+const STATES = ["", "open", "settled", "replayed", "discarded"];
+
+export function originOf(message: DeadMessage): string {
+  const from = message.source === "dead" ? "given up by" : "no queue for";
+  return `${from} ${message.queue ?? message.routingKey ?? message.exchange ?? "an unknown queue"}`;
+}
+
+const columns: readonly Column<DeadMessage>[] = [
+  {
+    key: "origin",
+    head: "Origin",
+    wide: true,
+    cell: (message) => <a href={href(["dead", message.id])}>{originOf(message)}</a>,
+  },
+  { key: "state", head: "State", cell: (message) => <State of={message.state} /> },
+  { key: "reason", head: "Reason", cell: (message) => words(message.reason) },
+  { key: "outcome", head: "What was done", cell: (message) => (message.outcome ?? "–").replaceAll("-", " ") },
+  {
+    key: "job",
+    head: "Job",
+    cell: (message) => (message.job ? <a href={href(["jobs", message.job])}>{message.job.slice(-8)}</a> : "–"),
+  },
+  { key: "seen", head: "Seen", number: true, cell: (message) => message.seen },
+  { key: "size", head: "Bytes", number: true, cell: (message) => message.sizeBytes },
+  { key: "last", head: "Last seen", cell: (message) => <Time at={message.lastSeen} /> },
+];
+
+function Messages({ state }: { state: string }): JSX.Element {
+  const [cursors, setCursors] = useState<readonly string[]>([]);
+  const cursor = cursors.at(-1);
+  const live = useLive(`${state} ${cursor}`, (signal) =>
+    call("dead_list", { query: { state, cursor, limit: PAGE }, signal }),
+  );
+  return (
+    <Loaded live={live}>
+      {({ deadMessages, nextCursor }) => (
+        <>
+          <Table
+            label="Dead messages"
+            columns={columns}
+            rows={deadMessages}
+            idOf={(message) => message.id}
+            empty={
+              <Empty title={state ? `No message is ${state}` : "Every message was delivered"}>
+                <p>{state ? "Choose “All” for the others." : "Nothing needs to be done."}</p>
+              </Empty>
+            }
+          />
+          {(nextCursor || cursor) && (
+            <div class="pages">
+              <button type="button" disabled={!cursor} onClick={() => setCursors(cursors.slice(0, -1))}>
+                Newer
+              </button>
+              <span class="number">Page {cursors.length + 1}</span>
+              <button type="button" disabled={!nextCursor} onClick={() => nextCursor && setCursors([...cursors, nextCursor])}>
+                Older
+              </button>
+            </div>
+          )}
+        </>
+      )}
+    </Loaded>
+  );
+}
+
+export function DeadMessages(): JSX.Element {
+  const state = place.value.query.get("state") ?? "";
+  return (
+    <>
+      <h1>Dead messages</h1>
+      <p class="lead">Messages that the broker could not deliver. None is dropped; their jobs were settled as told.</p>
+      <div class="tabs" role="group" aria-label="State">
+        {STATES.map((one) => (
+          <button key={one} type="button" aria-pressed={one === state} onClick={() => adjust({ state: one || undefined })}>
+            {one ? words(one) : "All"}
+          </button>
+        ))}
+      </div>
+      <Messages key={state} state={state} />
+    </>
+  );
+}

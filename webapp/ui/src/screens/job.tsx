@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+// One job: why it is where it is, how it came there, what it writes.
+import type { JSX } from "preact";
+import { call, fetchRoute } from "../api/client";
+import type { EventList, Job, Why } from "../generated/contract";
+import { useLive } from "../live";
+import { href } from "../route";
+import { Details, type Detail } from "../view/details";
+import { Loaded } from "../view/notice";
+import { Condition, State } from "../view/state";
+import { Lasted, span, Time } from "../view/time";
+import { JobActs } from "./job_acts";
+import { JobOutput, saveAs } from "./job_output";
+import { Timeline } from "./job_timeline";
+
+const ENDED_MS = 10000;
+const EVENTS = 200;
+
+interface Whole {
+  readonly job: Job;
+  readonly why: Why;
+  readonly events: EventList["events"];
+}
+
+async function load(id: string, signal: AbortSignal): Promise<Whole> {
+  const path = { id };
+  const [job, why, events] = await Promise.all([
+    call("job_get", { path, signal }),
+    call("job_why", { path, signal }),
+    call("job_events", { path, query: { limit: EVENTS }, signal }),
+  ]);
+  return { job, why, events: events.events };
+}
+
+function facts(job: Job): readonly Detail[] {
+  return [
+    ["Queue", job.queue],
+    ["Owner", job.owner],
+    ["Application", job.appId ? `${job.appId} ${job.appVersion ?? ""}` : null],
+    ["System", job.systemId],
+    ["Reason", job.condition && <Condition of={job.condition} />],
+    ["Told", job.reason, true],
+    ["Exit", job.exitCode ?? (job.signal ? `signal ${job.signal}` : null)],
+    ["Submitted", <Time at={job.created} />],
+    ["Started", job.started && <Time at={job.started} />],
+    ["Ended", job.ended && <Time at={job.ended} />],
+    ["Took", job.started && <Lasted from={job.started} to={job.ended} />],
+    ["Limit", span(job.maxSeconds)],
+    ["Attempts", job.losses > 0 ? `${job.attempts}, and ${job.losses} lost with their worker` : job.attempts],
+    ["Resources", `${job.nodeCount} × ${job.coresPerNode} cores${job.memoryMB ? `, ${job.memoryMB} MB` : ""}`],
+    ["Tags", job.tags.join(", ")],
+    ["Worker", job.worker && <code>{job.worker}</code>, true],
+    ["Id", <code>{job.id}</code>, true],
+  ];
+}
+
+function Reason({ whole }: { whole: Whole }): JSX.Element {
+  const group = whole.why.data.blocked?.recovery;
+  return (
+    <p class="why">
+      {whole.why.why}
+      {group && (
+        <>
+          {" "}
+          <a href={href(["recovery", group])}>The group that holds it</a>
+        </>
+      )}
+    </p>
+  );
+}
+
+function Files({ job }: { job: Job }): JSX.Element {
+  const live = useLive(job.id + job.status, (signal) => call("job_files", { path: { id: job.id }, signal }), ENDED_MS);
+  const save = async (path: string): Promise<void> =>
+    saveAs(await (await fetchRoute("job_file", { path: { id: job.id, path } })).blob(), path.split("/").pop() ?? path);
+  return (
+    <Loaded live={live}>
+      {({ files }) =>
+        files.length === 0 ? (
+          <p class="muted">Nothing was archived.</p>
+        ) : (
+          <ul class="plain">
+            {files.map((file) => (
+              <li key={file.path}>
+                <button type="button" class="link" onClick={() => void save(file.path)}>
+                  {file.path}
+                </button>{" "}
+                <span class="muted number">{file.bytes} bytes</span>
+              </li>
+            ))}
+          </ul>
+        )
+      }
+    </Loaded>
+  );
+}
+
+function Body({ whole, reload }: { whole: Whole; reload: () => void }): JSX.Element {
+  const { job } = whole;
+  return (
+    <>
+      <p class="trail">
+        <a href={href(["jobs"])}>Jobs</a>
+      </p>
+      <div class="bar">
+        <h1>{job.name}</h1>
+        <State of={job.status} />
+        {!job.visible && <State of="hidden" />}
+        <JobActs job={job} onDone={reload} />
+      </div>
+      <Reason whole={whole} />
+      <div class="columns">
+        <section>
+          <h2>About it</h2>
+          <Details of={facts(job)} />
+        </section>
+        <section>
+          <h2>History</h2>
+          <Timeline events={whole.events} />
+        </section>
+      </div>
+      <JobOutput job={job} />
+      <div class="columns">
+        <section>
+          <h2>Request</h2>
+          <pre class="text" tabIndex={0}>
+            {JSON.stringify(job.request, null, 2)}
+          </pre>
+        </section>
+        <section>
+          <h2>Files</h2>
+          <Files job={job} />
+        </section>
+      </div>
+    </>
+  );
+}
+
+export function JobScreen({ id }: { id: string }): JSX.Element {
+  const live = useLive(id, (signal) => load(id, signal));
+  return <Loaded live={live}>{(whole) => <Body whole={whole} reload={live.reload} />}</Loaded>;
+}

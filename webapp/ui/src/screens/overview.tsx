@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT
+// How the tenant does, at a glance.
+import type { ComponentChildren, JSX } from "preact";
+import { useMemo } from "preact/hooks";
+import { call } from "../api/client";
+import { may } from "../api/session";
+import type { Count, Overview as Facts } from "../generated/contract";
+import { useLive } from "../live";
+import { href } from "../route";
+import { Chart, type Line } from "../view/chart";
+import { Loaded } from "../view/notice";
+import { Condition, State, words } from "../view/state";
+import { span, Time } from "../view/time";
+
+const MINUTES = 60;
+
+function counted(count: Count): string {
+  return `${count.count.toLocaleString("en")}${count.isMore ? "+" : ""}`;
+}
+
+function Tile({ title, children }: { title: string; children: ComponentChildren }): JSX.Element {
+  return (
+    <section class="tile">
+      <h2>{title}</h2>
+      {children}
+    </section>
+  );
+}
+
+function Rates({ rates }: { rates: Facts["rates"] }): JSX.Element {
+  // Made anew only when a minute has changed: the chart keeps its cursor.
+  const key = JSON.stringify(rates);
+  const [times, lines] = useMemo((): [number[], Line[]] => {
+    const line = (name: string, colour: string, pick: (row: Facts["rates"][number]) => number): Line => ({
+      name,
+      colour,
+      values: rates.map(pick),
+    });
+    return [
+      rates.map((row) => Date.parse(row.minute) / 1000),
+      [
+        line("accepted", "--chart-1", (row) => row.accepted),
+        line("started", "--chart-2", (row) => row.started),
+        line("ended", "--chart-3", (row) => row.finished + row.failed + row.cancelled),
+      ],
+    ];
+  }, [key]);
+  const last = rates.at(-2) ?? rates.at(-1);
+  const told = last
+    ? `In the last whole minute ${last.accepted} were accepted, ${last.started} started, ${last.finished} finished, ${last.failed} failed and ${last.cancelled} were cancelled.`
+    : "No minute has been counted yet.";
+  return (
+    <section class="card">
+      <h2>Jobs per minute</h2>
+      <Chart label={`Jobs per minute over the last hour. ${told}`} times={times} lines={lines} />
+      <p class="muted">{told}</p>
+    </section>
+  );
+}
+
+function JobTile(props: {
+  title: string;
+  job: Facts["longestWaiting"] | Facts["longestRunning"];
+  limit?: number | undefined;
+}): JSX.Element {
+  const { title, job, limit } = props;
+  return (
+    <Tile title={title}>
+      {job ? (
+        <>
+          <p class="figure">
+            {span(job.seconds)}
+            {limit !== undefined && <span class="muted"> of {span(limit)}</span>}
+          </p>
+          <p>
+            <a href={href(["jobs", job.id])}>{job.name}</a> <span class="muted">of {job.owner}, queue {job.queue}</span>
+          </p>
+        </>
+      ) : (
+        <p class="figure muted">none</p>
+      )}
+    </Tile>
+  );
+}
+
+function States({ jobs }: { jobs: Facts["jobs"] }): JSX.Element {
+  const rows = Object.entries(jobs).filter(([, count]) => count.count > 0);
+  return (
+    <Tile title="Jobs not ended">
+      {rows.length === 0 && <p class="figure muted">none</p>}
+      <ul class="plain pairs">
+        {rows.map(([state, count]) => (
+          <li key={state}>
+            <a href={href(["jobs"], { status: state })} aria-label={`${counted(count)} ${words(state)}`}>
+              <State of={state} />
+            </a>
+            <span class="number">{counted(count)}</span>
+          </li>
+        ))}
+      </ul>
+    </Tile>
+  );
+}
+
+function Blocked({ blocked }: { blocked: Facts["blocked"] }): JSX.Element {
+  return (
+    <Tile title="Blocked, by cause">
+      {blocked.length === 0 && <p class="figure muted">none</p>}
+      <ul class="plain pairs">
+        {blocked.map((row) => (
+          <li key={row.condition}>
+            <a href={href(["recovery"])}>
+              <Condition of={row.condition} />
+            </a>
+            <span class="number">
+              {row.jobs.toLocaleString("en")} <span class="muted">since </span>
+              <Time at={row.since} />
+            </span>
+          </li>
+        ))}
+      </ul>
+    </Tile>
+  );
+}
+
+function Health({ health }: { health: Facts["health"] }): JSX.Element {
+  const { database, broker, recovery, outbox } = health;
+  const sign = recovery.lastSignSeconds;
+  return (
+    <Tile title="Health">
+      <ul class="plain pairs">
+        <li>
+          <span>Database</span>
+          <span>
+            <State of={database.status} /> <span class="muted">{database.version.split("-")[0]}</span>
+          </span>
+        </li>
+        <li>
+          <span>Broker</span>
+          <State of={broker.status} />
+        </li>
+        <li>
+          <span>Recovery</span>
+          <span>
+            <State of={recovery.isLed ? "led" : "not led"} />
+            {sign !== null && <span class="muted"> {span(sign)} ago</span>}
+          </span>
+        </li>
+        <li>
+          <span>Messages to send</span>
+          <span class="number">{counted(outbox)}</span>
+        </li>
+        <li>
+          <span>Web</span>
+          <span>{health.web.version}</span>
+        </li>
+        {health.workers.map((row) => (
+          <li key={row.version}>
+            <span>Workers {row.version}</span>
+            <span class="number">
+              {row.workers}, {row.busy} of {row.slots} slots busy
+            </span>
+          </li>
+        ))}
+      </ul>
+    </Tile>
+  );
+}
+
+export function Overview(): JSX.Element {
+  const live = useLive("overview", (signal) => call("overview", { query: { minutes: MINUTES }, signal }));
+  return (
+    <>
+      <h1>Overview</h1>
+      <Loaded live={live}>
+        {(facts) => (
+          <>
+            <Rates rates={facts.rates} />
+            <div class="tiles">
+              <JobTile title="Longest waiting" job={facts.longestWaiting} />
+              <JobTile
+                title="Longest running, against its limit"
+                job={facts.longestRunning}
+                limit={facts.longestRunning?.maxSeconds}
+              />
+              <Tile title="Dead messages to look at">
+                <p class="figure">{counted(facts.deadMessages)}</p>
+                {may("dead_list") && (
+                  <p>
+                    <a href={href(["dead"], { state: "open" })}>Look at them</a>
+                  </p>
+                )}
+              </Tile>
+              <States jobs={facts.jobs} />
+              <Blocked blocked={facts.blocked} />
+              <Health health={facts.health} />
+            </div>
+          </>
+        )}
+      </Loaded>
+    </>
+  );
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+// One group of blocked jobs: what is away, how that was found out, whom it holds.
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { call } from "../api/client";
+import type { Recovery } from "../generated/contract";
+import { useLive } from "../live";
+import { href } from "../route";
+import { Details } from "../view/details";
+import { Empty, Loaded } from "../view/notice";
+import { Condition, State, words } from "../view/state";
+import { Table, type Column } from "../view/table";
+import { Time } from "../view/time";
+import { RecoveryActs } from "./recovery_acts";
+import { jobs, waitsFor } from "./recovery_text";
+import { resultOf } from "./recovery";
+
+const PAGE = 50;
+type BlockedJob = Recovery["jobs"][number];
+
+const columns: readonly Column<BlockedJob>[] = [
+  { key: "name", head: "Name", wide: true, cell: (job) => <a href={href(["jobs", job.id])}>{job.name}</a> },
+  { key: "owner", head: "Owner", cell: (job) => job.owner },
+  { key: "resume", head: "Goes on as", cell: (job) => <State of={job.resumeStatus} /> },
+  { key: "blocked", head: "Blocked", cell: (job) => <Time at={job.blocked} /> },
+];
+
+function Facts({ group }: { group: Recovery }): JSX.Element {
+  return (
+    <Details
+      of={[
+        ["Cause", <Condition of={group.condition} />],
+        ["Jobs", group.blocked.toLocaleString("en")],
+        ["Since", <Time at={group.since} />],
+        ["Last check", <Time at={group.lastCheck} />],
+        ["Result", resultOf(group), true],
+        ["Next check", <Time at={group.nextCheck} />],
+        ["Tests", `${group.tests}, ${group.tries} in vain since it was clear the last time`, true],
+        ["Policy", <code>{group.policy}</code>, true],
+        ["Tester", <code>{`${group.tester} ${JSON.stringify(group.params)}`}</code>, true],
+        ["Released so far", jobs(group.released)],
+        ["Id", <code>{group.id}</code>, true],
+      ]}
+    />
+  );
+}
+
+function History({ group }: { group: Recovery }): JSX.Element {
+  if (group.history.length === 0) return <p class="muted">It has not been tested yet.</p>;
+  return (
+    <ol class="timeline">
+      {group.history.map((test) => (
+        <li key={test.test}>
+          <Time at={test.at} /> {words(test.result)}
+          {test.detail && <span class="muted">: {test.detail}</span>}
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+export function RecoveryGroup({ id }: { id: string }): JSX.Element {
+  const [cursors, setCursors] = useState<readonly string[]>([]);
+  const cursor = cursors.at(-1);
+  const live = useLive(`${id} ${cursor}`, (signal) =>
+    call("recovery_get", { path: { id }, query: { limit: PAGE, cursor }, signal }),
+  );
+  return (
+    <>
+      <p class="trail">
+        <a href={href(["recovery"])}>Recovery</a>
+      </p>
+      <Loaded live={live}>
+        {(group) => (
+          <>
+            <div class="bar">
+              <h1>Waits for {waitsFor(group)}</h1>
+              <RecoveryActs group={group} onDone={live.reload} />
+            </div>
+            <div class="columns">
+              <section>
+                <h2>What is away</h2>
+                <Facts group={group} />
+              </section>
+              <section>
+                <h2>Tests</h2>
+                <History group={group} />
+              </section>
+            </div>
+            <div class="bar">
+              <h2>Its jobs</h2>
+              <div class="pages">
+                <button type="button" disabled={cursors.length === 0} onClick={() => setCursors([])}>
+                  First
+                </button>
+                <span class="number">Page {cursors.length + 1}</span>
+                <button
+                  type="button"
+                  disabled={!group.nextCursor}
+                  onClick={() => group.nextCursor && setCursors([...cursors, group.nextCursor])}
+                >
+                  Next
+                </button>
+              </div>
+            </div>
+            <Table
+              label="Jobs of this group"
+              columns={columns}
+              rows={group.jobs}
+              idOf={(job) => job.id}
+              empty={
+                <Empty title="No job waits here any more">
+                  <p>The group is kept for a while, for what it tells.</p>
+                </Empty>
+              }
+            />
+          </>
+        )}
+      </Loaded>
+    </>
+  );
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+// Questions before an act, and one line that tells what came of it.
+import { signal } from "@preact/signals";
+import type { ComponentChildren, JSX } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import { faultOf, type Fault } from "../api/client";
+import { FaultNotice } from "./notice";
+
+interface Question {
+  readonly title: string;
+  readonly body: ComponentChildren;
+  /** What the button says: a verb and its count. */
+  readonly act: string;
+  readonly danger?: boolean;
+  /** Does it; a fault keeps the question open. The text is told afterwards. */
+  readonly run: () => Promise<string>;
+}
+
+const question = signal<Question | null>(null);
+const fault = signal<Fault | null>(null);
+const busy = signal(false);
+const said = signal("");
+
+export function ask(asked: Question): void {
+  fault.value = null;
+  busy.value = false;
+  question.value = asked;
+}
+
+export function tell(text: string): void {
+  said.value = text;
+  setTimeout(() => {
+    if (said.value === text) said.value = "";
+  }, 8000);
+}
+
+async function confirm(asked: Question): Promise<void> {
+  busy.value = true;
+  try {
+    tell(await asked.run());
+    question.value = null;
+  } catch (error) {
+    fault.value = faultOf(error);
+  }
+  busy.value = false;
+}
+
+export function Dialog(props: { title: string; onClose: () => void; children: ComponentChildren }): JSX.Element {
+  const self = useRef<HTMLDialogElement>(null);
+  useEffect(() => self.current?.showModal(), []);
+  return (
+    <dialog ref={self} aria-label={props.title} onClose={props.onClose}>
+      <h2>{props.title}</h2>
+      {props.children}
+    </dialog>
+  );
+}
+
+export function Questions(): JSX.Element {
+  const asked = question.value;
+  const close = (): void => {
+    question.value = null;
+  };
+  return (
+    <>
+      <p class={said.value ? "said" : "said quiet"} role="status">
+        {said.value}
+      </p>
+      {asked && (
+        <Dialog title={asked.title} onClose={close}>
+          <div>{asked.body}</div>
+          {fault.value && <FaultNotice fault={fault.value} />}
+          <div class="acts">
+            <button type="button" onClick={close}>
+              Keep as it is
+            </button>
+            <button
+              type="button"
+              class={asked.danger ? "danger" : "main"}
+              disabled={busy.value}
+              onClick={() => void confirm(asked)}
+            >
+              {asked.act}
+            </button>
+          </div>
+        </Dialog>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// The state of a thing as a word with a colour; the word alone tells it.
+import type { JSX } from "preact";
+import { conditions } from "../generated/contract";
+
+type Tone = "wait" | "work" | "stop" | "good" | "bad" | "off";
+
+const TONES: Readonly<Record<string, Tone>> = {
+  PENDING: "wait",
+  QUEUED: "wait",
+  PAUSED: "stop",
+  BLOCKED: "stop",
+  RUNNING: "work",
+  ARCHIVING: "work",
+  PROCESSING_INPUTS: "work",
+  STAGING_INPUTS: "work",
+  STAGING_JOB: "work",
+  SUBMITTING_JOB: "work",
+  FINISHED: "good",
+  CANCELLED: "off",
+  FAILED: "bad",
+  open: "stop",
+  settled: "good",
+  replaying: "work",
+  replayed: "good",
+  discarded: "off",
+  live: "good",
+  draining: "stop",
+  stopped: "off",
+  replaced: "off",
+  dead: "bad",
+  enabled: "good",
+  disabled: "stop",
+  led: "good",
+  "not led": "bad",
+  up: "good",
+  blocked: "stop",
+  down: "bad",
+  TRUE: "good",
+  FALSE: "off",
+  UNKNOWN: "stop",
+};
+
+export function words(name: string): string {
+  return name.toLowerCase().replaceAll("_", " ");
+}
+
+export function State({ of }: { of: string }): JSX.Element {
+  return <span class={`state ${TONES[of] ?? "off"}`}>{words(of)}</span>;
+}
+
+/** A condition with what it means. */
+export function Condition({ of }: { of: string | null }): JSX.Element {
+  if (!of) return <span class="muted">–</span>;
+  return <span title={conditions[of] ?? ""}>{words(of)}</span>;
+}
