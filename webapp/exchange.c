@@ -321,6 +321,14 @@ static enum err_code handle(struct request *req, struct err *err)
     return rc;
 }
 
+void exchange_answer(struct exchange *x, enum err_code rc, const struct err *err)
+{
+    if (rc)
+        reply_error(&x->req, err);
+    resume_as(x, STAGE_HANDLE, STAGE_ANSWERED);
+    exchange_drop(x);
+}
+
 void exchange_run(struct pool_item *item)
 {
     struct exchange *x = (struct exchange *)item;
@@ -329,16 +337,11 @@ void exchange_run(struct pool_item *item)
     if (x->check_only) {
         x->refusal.code = request_check(&x->req, &x->refusal);
         resume_as(x, STAGE_CHECK, STAGE_CHECKED);
+        exchange_drop(x);
     } else {
         enum err_code rc = handle(&x->req, &err);
-        if (rc == REQUEST_PARKED) {
-            log_set_request(NULL);
-            return;
-        }
-        if (rc)
-            reply_error(&x->req, &err);
-        resume_as(x, STAGE_HANDLE, STAGE_ANSWERED);
+        if (rc != REQUEST_PARKED)
+            exchange_answer(x, rc, &err);
     }
     log_set_request(NULL);
-    exchange_drop(x);
 }

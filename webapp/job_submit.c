@@ -146,7 +146,7 @@ enum err_code submission_prepare(const struct request *req, struct job_request *
     AUTO(job_request_free) struct job_request *request = TAKE(*take_request);
     bool named_limit = request->has_max_seconds;
     enum err_code rc = find_key(req, request, ret, err);
-    if (rc == ERR_OK)
+    if (rc == ERR_OK && ret->key[0])
         rc = hash_request(request, ret->hash, err);
     if (rc == ERR_OK)
         rc = submission_complete(req, &request, is_merged, &ret->request, err);
@@ -222,50 +222,105 @@ enum err_code reply_job(struct request *req, unsigned status, const struct uuid 
     return ERR_OK;
 }
 
-/* The job is accepted: whatever happens now, the answer says so. */
-static void reply_submitted(struct request *req, const struct job_new *job,
-                            const struct job_submitted *done)
+/* ---- POST /v1/jobs: stored together with those that come at the same time ------------------- */
+
+struct submit_op {
+    struct submit_item item; /* first */
+    struct request *req;
+    struct submission submission;
+    uint64_t wait_s;
+    int64_t began_us;
+};
+
+static void op_free(struct submit_op *op)
 {
-    struct err err = {0};
-    unsigned status = done->replayed ? MHD_HTTP_OK : MHD_HTTP_CREATED;
-    if (reply_job(req, status, &done->id, &err) == ERR_OK)
-        return;
-    log_err("job.submit.not_read_back", &err);
-    reply_json(req, status,
-               json_pack("{s:o,s:s,s:s,s:s}", "id", view_uuid(&done->id), "name", job->name,
-                         "status", job_state_text(JOB_PENDING), "queue", job->queue));
-    reply_location(req, &done->id);
+    submission_done(&op->submission);
+    free(op);
+}
+DEFINE_AUTO(struct submit_op *, op_free)
+
+static enum err_code answer_replayed(struct request *req, struct err *err)
+{
+    return reply_job(req, MHD_HTTP_OK, &req->subject, err);
 }
 
-enum err_code job_submit(struct request *req, struct err *err)
+/* The job of an earlier request has to be read: not on a thread that stores. */
+static enum err_code reply_earlier(struct request *req, const struct uuid *id, struct err *err)
 {
-    SUBMISSION_AUTO struct submission submission = {0};
+    req->subject = *id;
+    if (!server_park(req))
+        return err_set(err, ERR_TIMEOUT, "too late to answer");
+    server_resume(req, answer_replayed);
+    return REQUEST_PARKED;
+}
+
+static enum err_code reply_submitted(struct submit_op *op, struct err *err)
+{
+    struct request *req = op->req;
+    const struct job_submitted *done = &op->item.item.done;
+    if (op->wait_s > 0)
+        return job_wait(req, &done->id, (unsigned)op->wait_s, err);
+    if (done->replayed)
+        return reply_earlier(req, &done->id, err);
+    json_t *root = op->submission.request->root;
+    (void)json_object_del(root, "idempotencyKey"); /* it is not kept with the job */
+    reply_json(req, MHD_HTTP_CREATED, job_view_new(&op->item.item.job, done, root));
+    reply_location(req, &done->id);
+    return ERR_OK;
+}
+
+/* The job is stored, or not: the answer says so. */
+static void on_stored(struct submit_item *item)
+{
+    AUTO(op_free) struct submit_op *op = (struct submit_op *)item;
+    struct request *req = op->req;
+    struct err err = item->item.err;
+    enum err_code rc = err.code;
+    log_set_request(req->id);
+    if (rc == ERR_OK) {
+        FAULT("web.row_committed");
+        web_count_submit_us(clock_mono_us() - op->began_us);
+        submission_publish(req, &op->submission, &item->item.done);
+        FAULT("web.published");
+        rc = reply_submitted(op, &err);
+    }
+    if (rc != REQUEST_PARKED)
+        server_answer(req, rc, &err);
+    log_set_request(NULL);
+}
+
+static enum err_code prepare_op(struct submit_op *op, struct err *err)
+{
     AUTO(job_request_free) struct job_request *request = NULL;
-    struct job_new job;
-    struct job_submitted done = {0};
-    uint64_t wait_s = 0;
-    int64_t began_us = clock_mono_us();
-    enum err_code rc = request_number(req, "wait", 0, UINT32_MAX, &wait_s, err);
+    struct request *req = op->req;
+    enum err_code rc = request_number(req, "wait", 0, UINT32_MAX, &op->wait_s, err);
     if (rc == ERR_OK)
         rc = job_request_parse(buf_sv(&req->body), &request, err);
     if (rc == ERR_OK)
         rc = submission_allowed(req, err);
     if (rc == ERR_OK)
-        rc = submission_prepare(req, &request, false, &submission, err);
+        rc = submission_prepare(req, &request, false, &op->submission, err);
     if (rc)
         return rc;
-    submission_to_job(req, &submission, &job);
-    rc = job_store_submit(req->web->store, &job, &done, err);
-    if (rc)
-        return rc;
-    FAULT("web.row_committed");
-    web_count_submit_us(clock_mono_us() - began_us);
-    submission_publish(req, &submission, &done);
-    FAULT("web.published");
-    if (wait_s > req->web->cfg->web_wait_max_s)
-        wait_s = req->web->cfg->web_wait_max_s;
-    if (wait_s > 0)
-        return job_wait(req, &done.id, (unsigned)wait_s, err);
-    reply_submitted(req, &job, &done);
+    submission_to_job(req, &op->submission, &op->item.item.job);
+    if (op->wait_s > req->web->cfg->web_wait_max_s)
+        op->wait_s = req->web->cfg->web_wait_max_s;
     return ERR_OK;
+}
+
+enum err_code job_submit(struct request *req, struct err *err)
+{
+    AUTO(op_free) struct submit_op *op = calloc(1, sizeof(*op));
+    if (!op)
+        return err_set(err, ERR_NOMEM, "out of memory");
+    op->req = req;
+    op->item.done = on_stored;
+    op->began_us = clock_mono_us();
+    enum err_code rc = prepare_op(op, err);
+    if (rc == ERR_OK)
+        rc = submitter_add(req->web->submitter, &op->item, err);
+    if (rc)
+        return rc;
+    (void)TAKE(op); /* on_stored has it, and the request: both may be gone by now */
+    return REQUEST_PARKED;
 }

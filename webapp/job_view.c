@@ -103,7 +103,13 @@ static void put_where_it_is(json_t *view, const struct job *job)
     json_object_set_new(view, "ended", view_time(job->ended_us));
 }
 
-json_t *job_view(const struct job *job, bool whole)
+static void put_text(char *ret_text, size_t size, const char *text)
+{
+    (void)snprintf(ret_text, size, "%s", text ? text : "");
+}
+
+/* request: taken; NULL leaves it out. */
+static json_t *whole_view(const struct job *job, json_t *request)
 {
     json_t *view = json_object();
     put_what_it_is(view, job);
@@ -111,8 +117,39 @@ json_t *job_view(const struct job *job, bool whole)
     json_object_set_new(view, "output",
                         json_pack("{s:o,s:o}", "stdout", stream_view(&job->out), "stderr",
                                   stream_view(&job->errs)));
-    if (whole)
-        json_object_set_new(view, "request", parsed(job->request, json_null()));
+    if (request)
+        json_object_set_new(view, "request", request);
     json_object_set_new(view, "_links", links_view(job));
+    return view;
+}
+
+json_t *job_view(const struct job *job, bool whole)
+{
+    return whole_view(job, whole ? parsed(job->request, json_null()) : NULL);
+}
+
+json_t *job_view_new(const struct job_new *sent, const struct job_submitted *done, json_t *request)
+{
+    struct job job = {
+        .id = done->id,
+        .status = JOB_PENDING,
+        .epoch = 1,
+        .node_count = sent->node_count,
+        .cores_per_node = sent->cores_per_node,
+        .memory_mb = sent->memory_mb,
+        .max_seconds = sent->max_seconds,
+        .visible = true,
+        .created_us = done->created_us,
+        .updated_us = done->created_us,
+    };
+    put_text(job.tenant, sizeof(job.tenant), sent->tenant);
+    put_text(job.owner, sizeof(job.owner), sent->owner);
+    put_text(job.name, sizeof(job.name), sent->name);
+    put_text(job.app_id, sizeof(job.app_id), sent->app_id);
+    put_text(job.app_version, sizeof(job.app_version), sent->app_version);
+    put_text(job.system_id, sizeof(job.system_id), sent->system_id);
+    put_text(job.queue, sizeof(job.queue), sent->queue);
+    json_t *view = whole_view(&job, json_incref(request));
+    json_object_set_new(view, "tags", parsed(sent->tags, json_array()));
     return view;
 }

@@ -4,12 +4,14 @@
 
 /* job_view: jobs and times as JSON. Threads: any. Memory: the caller drops the results. */
 
-#include "common/model/job.h"
+#include "common/store/job_store.h"
 
 #include <jansson.h>
 
 /* whole: with the request, as one job is shown; lists leave it out. */
 json_t *job_view(const struct job *job, bool whole);
+/* A job that was stored just now; request is borrowed. */
+json_t *job_view_new(const struct job_new *sent, const struct job_submitted *done, json_t *request);
 json_t *view_time(int64_t wall_us);  /* null for 0 */
 json_t *view_text(const char *text); /* null for NULL and "" */
 json_t *view_uuid(const struct uuid *id);

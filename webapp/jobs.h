@@ -30,7 +30,7 @@ struct submission {
     const struct job_queue *queue;
     char *text;
     char *tags;
-    uint8_t hash[32]; /* of the request as it was sent, without its key */
+    uint8_t hash[32]; /* with a key: of the request as it was sent, without its key */
     char key[129];    /* "" for none */
 };
 void submission_done(struct submission *submission);

@@ -99,6 +99,8 @@ static enum err_code web_open(struct web *web, struct err *err)
     if (rc == ERR_OK)
         rc = open_outbox(web, err);
     if (rc == ERR_OK)
+        rc = submitter_open(web->store, web->cfg->web_queue_max, &web->submitter, err);
+    if (rc == ERR_OK)
         rc = server_open(web, &web->server, err);
     if (rc == ERR_OK)
         web_metrics_start(web);
@@ -112,7 +114,9 @@ static void web_close(struct web *web)
     followers_stop(web->followers);
     if (web->server)
         server_stop(web->server, STOP_GRACE_MS);
+    submitter_stop(web->submitter);
     server_free(web->server);
+    submitter_free(web->submitter);
     ui_free(web->ui);
     outbox_stop(web->outbox);
     bus_consumer_free(web->events);

@@ -16,6 +16,8 @@ struct pool {
     struct line lines[POOL_LINE_COUNT];
     unsigned turn; /* the line that is looked at first */
     unsigned busy;
+    unsigned asleep;
+    bool waking; /* a thread was woken and has not looked yet */
     bool stopping;
     void (*run)(struct pool_item *item);
     pthread_t *threads;
@@ -39,6 +41,29 @@ static struct pool_item *take(struct pool *pool)
     return item;
 }
 
+/* Whether to wake a thread; the lock is held. One at a time: it wakes the next one if it finds more
+ * than it takes, so that a burst of short requests does not wake all of them for nothing. */
+static bool shall_wake(struct pool *pool)
+{
+    if (pool->waking || pool->asleep == 0)
+        return false;
+    pool->waking = true;
+    return true;
+}
+
+static bool has_items(const struct pool *pool)
+{
+    return pool->lines[POOL_NEW].first || pool->lines[POOL_RESUMED].first;
+}
+
+static void sleep_until_woken(struct pool *pool)
+{
+    pool->asleep++;
+    pthread_cond_wait(&pool->filled, &pool->lock);
+    pool->asleep--;
+    pool->waking = false;
+}
+
 static void *pool_main(void *arg)
 {
     struct pool *pool = arg;
@@ -48,11 +73,14 @@ static void *pool_main(void *arg)
         if (!item && pool->stopping)
             break;
         if (!item) {
-            pthread_cond_wait(&pool->filled, &pool->lock);
+            sleep_until_woken(pool);
             continue;
         }
         pool->busy++;
+        bool wake = has_items(pool) && shall_wake(pool);
         pthread_mutex_unlock(&pool->lock);
+        if (wake)
+            pthread_cond_signal(&pool->filled);
         pool->run(item);
         pthread_mutex_lock(&pool->lock);
         pool->busy--;
@@ -96,8 +124,10 @@ void pool_push(struct pool *pool, enum pool_line which, struct pool_item *item)
         line->first = item;
     line->last = item;
     line->count++;
-    pthread_cond_signal(&pool->filled);
+    bool wake = shall_wake(pool);
     pthread_mutex_unlock(&pool->lock);
+    if (wake)
+        pthread_cond_signal(&pool->filled);
 }
 
 unsigned pool_waiting(struct pool *pool)

@@ -355,6 +355,11 @@ void server_resume(struct request *req, route_fn *then)
     pool_push(x->server->pool, POOL_RESUMED, &x->item);
 }
 
+void server_answer(struct request *req, enum err_code rc, const struct err *err)
+{
+    exchange_answer(exchange_of(req), rc, err);
+}
+
 struct MHD_Connection *server_connection(struct request *req)
 {
     return exchange_of(req)->mhd;

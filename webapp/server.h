@@ -27,6 +27,10 @@ void server_free(struct server *server); /* NULL is allowed */
 MUST_USE bool server_park(struct request *req);
 /* Gives a parked request to a handler thread, which calls then(req). */
 void server_resume(struct request *req, route_fn *then);
+/* For a handler that gave the request away without parking it (REQUEST_PARKED; its deadline goes
+ * on): whoever has it makes the answer and ends with this; rc is not ERR_OK: with err's. The
+ * request is gone then. */
+void server_answer(struct request *req, enum err_code rc, const struct err *err);
 /* For streams: the connection that the answer goes to. */
 struct MHD_Connection *server_connection(struct request *req);
 

@@ -10,6 +10,7 @@
 #include "common/bus/publisher.h"
 #include "common/config/config.h"
 #include "common/service/outbox.h"
+#include "common/service/submitter.h"
 #include "common/store/store.h"
 #include "webapp/cursor.h"
 #include "webapp/router.h"
@@ -27,6 +28,7 @@ struct web {
     struct bus_publisher *pub;
     struct bus_consumer *events; /* tells when jobs end */
     struct outbox *outbox;
+    struct submitter *submitter;
     struct router *router;
     struct waiters *waiters;
     struct followers *followers;

@@ -6,50 +6,9 @@
  * compare-and-set, always with an event row per move in the same transaction. */
 
 #include "common/model/job.h"
+#include "common/store/job_new.h" /* submission */
 #include "common/store/job_own.h" /* claim, move, hand back */
 #include "common/store/store.h"
-
-/* ---- submission ------------------------------------------------------------------------- */
-
-struct job_new {
-    struct uuid id; /* made by the caller, so that a retry after an unknown commit finds it */
-    const char *tenant;
-    const char *owner;
-    const char *name;
-    const char *app_id; /* NULL or "" for none; the same for app_version and system_id */
-    const char *app_version;
-    const char *system_id;
-    const char *queue;
-    uint32_t node_count;
-    uint32_t cores_per_node;
-    uint32_t memory_mb;
-    uint32_t max_seconds;
-    struct sv request;           /* JSON */
-    const char *tags;            /* JSON array */
-    const char *idempotency_key; /* NULL for none */
-    uint8_t body_hash[32];       /* SHA-256 of the request; used with a key only */
-    const char *detail;          /* for the first event, e.g. "resubmitted from ..."; may be NULL */
-};
-
-struct job_submitted {
-    struct uuid id; /* of an earlier job if replayed */
-    bool replayed;  /* the key was used before for the same body: nothing was written */
-    uint64_t outbox_id;
-};
-
-/* One transaction: job row (PENDING, epoch 1), event, outbox row, idempotency key.
- * ERR_IDEMPOTENCY: the key was used for another body. An unknown commit is settled by looking for
- * the id. */
-MUST_USE enum err_code job_store_submit(struct store *store, const struct job_new *job,
-                                        struct job_submitted *ret, struct err *err);
-/* All or none, without idempotency keys; ret holds count items. */
-MUST_USE enum err_code job_store_submit_many(struct store *store, const struct job_new *jobs,
-                                             size_t count, struct job_submitted *ret,
-                                             struct err *err);
-
-/* Removes at most limit keys that are older than this; the oldest first. */
-MUST_USE enum err_code job_store_forget_keys(struct store *store, uint32_t hours, uint32_t limit,
-                                             uint64_t *ret_rows, struct err *err);
 
 /* ---- reading ---------------------------------------------------------------------------- */
 

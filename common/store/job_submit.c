@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-#include "common/store/job_row.h"
+#include "common/store/job_insert.h"
 
 #include "common/base/fault.h"
 
 #include <assert.h>
 
-#define ROWS_AT_ONCE 16
-#define JOB_PARAMS 14
-/* A statement with many rows must stay well below the server's max_allowed_packet. */
-#define REQUESTS_SIZE_MAX 1000000
-
 struct submission {
-    const struct job_new *jobs;
+    struct job_entry *entries;
+    struct job_entry **some; /* room for as many */
     size_t count;
-    struct job_submitted *ret;
 };
 
 /* ---- checks --------------------------------------------------------------------------------- */
@@ -34,90 +29,12 @@ static enum err_code check(const struct job_new *job, struct err *err)
                    : err_set(err, ERR_INVALID, "a text of the job is longer than its column");
 }
 
-/* ---- rows ----------------------------------------------------------------------------------- */
+/* ---- idempotency keys ----------------------------------------------------------------------- */
 
-static enum err_code insert_jobs(struct db *db, const struct job_new *jobs, size_t count,
-                                 struct err *err)
+/* Whose key it is: ours now, or that of an earlier job, which is the answer for the same body. */
+static enum err_code look_up_key(struct txn *txn, struct job_entry *entry, struct err *err)
 {
-    struct db_arg args[ROWS_AT_ONCE * JOB_PARAMS];
-    size_t n = 0;
-    for (size_t i = 0; i < count; i++) {
-        const struct job_new *job = &jobs[i];
-        args[n++] = db_uuid(&job->id);
-        args[n++] = db_text(job->tenant);
-        args[n++] = db_text(job->owner);
-        args[n++] = db_text(job->name);
-        args[n++] = db_text_or_null(job->app_id);
-        args[n++] = db_text_or_null(job->app_version);
-        args[n++] = db_text_or_null(job->system_id);
-        args[n++] = db_text(job->queue);
-        args[n++] = db_u64(job->node_count);
-        args[n++] = db_u64(job->cores_per_node);
-        args[n++] = db_u64(job->memory_mb);
-        args[n++] = db_u64(job->max_seconds);
-        args[n++] = db_text(job->tags ? job->tags : "[]");
-        args[n++] = db_sv(job->request);
-    }
-    return db_exec(db, count == 1 ? DB_JOB_INSERT_1 : DB_JOB_INSERT_16, (struct db_args){args, n},
-                   NULL, err);
-}
-
-static enum err_code insert_events(struct db *db, const struct job_new *jobs, size_t count,
-                                   struct err *err)
-{
-    struct db_arg args[ROWS_AT_ONCE * 4];
-    char details[ROWS_AT_ONCE][DETAIL_SIZE];
-    size_t n = 0;
-    for (size_t i = 0; i < count; i++) {
-        args[n++] = db_uuid(&jobs[i].id);
-        args[n++] = db_text(jobs[i].tenant);
-        args[n++] = db_text(jobs[i].owner);
-        args[n++] = db_text(text_fit(jobs[i].detail, details[i], DETAIL_SIZE));
-    }
-    return db_exec(db, count == 1 ? DB_SUBMITTED_1 : DB_SUBMITTED_16, (struct db_args){args, n},
-                   NULL, err);
-}
-
-static enum err_code insert_outbox(struct db *db, const struct job_new *jobs, size_t count,
-                                   struct job_submitted *ret, struct err *err)
-{
-    struct db_arg args[ROWS_AT_ONCE * 3];
-    size_t n = 0;
-    for (size_t i = 0; i < count; i++) {
-        args[n++] = db_uuid(&jobs[i].id);
-        args[n++] = db_text(jobs[i].tenant);
-        args[n++] = db_text(jobs[i].queue);
-    }
-    enum err_code rc = db_exec(db, count == 1 ? DB_OUTBOX_INSERT_1 : DB_OUTBOX_INSERT_16,
-                               (struct db_args){args, n}, NULL, err);
-    if (rc)
-        return rc;
-    /* One INSERT of a known number of rows numbers them without gaps. */
-    for (size_t i = 0; i < count; i++) {
-        ret[i] = (struct job_submitted){.id = jobs[i].id,
-                                        .outbox_id = db_insert_id(db) + i * db_auto_step(db)};
-    }
-    return ERR_OK;
-}
-
-static enum err_code insert_all(struct db *db, const struct submission *sub, size_t first,
-                                size_t count, struct err *err)
-{
-    const struct job_new *jobs = sub->jobs + first;
-    enum err_code rc = insert_jobs(db, jobs, count, err);
-    if (rc == ERR_OK)
-        rc = insert_events(db, jobs, count, err);
-    if (rc == ERR_OK)
-        rc = insert_outbox(db, jobs, count, sub->ret + first, err);
-    return rc;
-}
-
-/* ---- one job -------------------------------------------------------------------------------- */
-
-/* Somebody used the key: for the same body, his job is the answer. */
-static enum err_code replay(struct txn *txn, const struct submission *sub, struct err *err)
-{
-    const struct job_new *job = sub->jobs;
+    const struct job_new *job = entry->job;
     uint8_t hash[32];
     struct uuid id;
     bool found = false;
@@ -127,62 +44,60 @@ static enum err_code replay(struct txn *txn, const struct submission *sub, struc
                DB_COLS(COL_BYTES(hash), COL_UUID(&id)), &found, err);
     if (rc)
         return rc;
-    if (!found) { /* he rolled back meanwhile */
+    if (!found) { /* it was forgotten meanwhile */
         txn->again = true;
         return err_set(err, ERR_DUPLICATE, "the key is being used by another request");
     }
-    if (memcmp(hash, job->body_hash, sizeof(hash)) != 0)
-        return err_set(err, ERR_IDEMPOTENCY,
-                       "the idempotency key '%s' was used for a request with another body; take "
-                       "a new key for a new job",
-                       job->idempotency_key);
-    if (uuid_eq(&id, &job->id)) /* our own earlier try was committed after all */
+    if (uuid_eq(&id, &job->id))
         return ERR_OK;
-    *sub->ret = (struct job_submitted){.id = id, .replayed = true};
+    entry->settled = true;
+    if (memcmp(hash, job->body_hash, sizeof(hash)) != 0)
+        (void)err_set(&entry->fault, ERR_IDEMPOTENCY,
+                      "the idempotency key '%s' was used for a request with another body; take "
+                      "a new key for a new job",
+                      job->idempotency_key);
+    else
+        *entry->done = (struct job_submitted){.id = id, .replayed = true};
     return ERR_OK;
 }
 
-static enum err_code use_key(struct txn *txn, const struct submission *sub, bool *ret_new,
-                             struct err *err)
+static enum err_code use_keys(struct txn *txn, const struct submission *sub, struct err *err)
 {
-    const struct job_new *job = sub->jobs;
-    struct err used = {0};
-    enum err_code rc =
-        db_exec(txn->db, DB_IDEM_INSERT,
-                DB_ARGS(db_text(job->tenant), db_text(job->owner), db_text(job->idempotency_key),
-                        db_bytes(job->body_hash, sizeof(job->body_hash)), db_uuid(&job->id)),
-                NULL, &used);
-    *ret_new = rc == ERR_OK;
-    if (rc == ERR_DUPLICATE)
-        return replay(txn, sub, err);
-    if (rc)
-        *err = used;
+    size_t count = 0;
+    uint64_t fresh = 0;
+    for (size_t i = 0; i < sub->count; i++) {
+        if (!sub->entries[i].settled && sub->entries[i].job->idempotency_key)
+            sub->some[count++] = &sub->entries[i];
+    }
+    enum err_code rc = job_insert_keys(txn->db, sub->some, count, &fresh, err);
+    for (size_t i = 0; rc == ERR_OK && fresh < count && i < count; i++)
+        rc = look_up_key(txn, sub->some[i], err);
     return rc;
 }
+
+/* ---- the transaction ------------------------------------------------------------------------ */
 
 static enum err_code submit(struct txn *txn, void *ctx, struct err *err)
 {
     const struct submission *sub = ctx;
     struct err failed = {0};
-    enum err_code rc = ERR_OK;
-    if (sub->count == 1 && sub->jobs->idempotency_key) {
-        bool is_new = false;
-        rc = use_key(txn, sub, &is_new, err);
-        if (rc || !is_new)
-            return rc;
+    size_t count = 0;
+    for (size_t i = 0; i < sub->count; i++) {
+        err_clear(&sub->entries[i].fault);
+        sub->entries[i].settled = check(sub->entries[i].job, &sub->entries[i].fault) != ERR_OK;
     }
-    for (size_t done = 0; rc == ERR_OK && done < sub->count;) {
-        size_t bytes = 0;
-        size_t some = 0;
-        while (some < ROWS_AT_ONCE && done + some < sub->count && bytes < REQUESTS_SIZE_MAX)
-            bytes += sub->jobs[done + some++].request.len;
-        if (some < ROWS_AT_ONCE)
-            some = 1;
-        rc = insert_all(txn->db, sub, done, some, &failed);
-        done += some;
+    enum err_code rc = use_keys(txn, sub, err);
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < sub->count; i++) {
+        if (!sub->entries[i].settled)
+            sub->some[count++] = &sub->entries[i];
     }
-    /* The id is ours alone: if it is there, an earlier try was committed, and ret still holds the
-     * numbers of its outbox rows. */
+    if (count == 0)
+        return ERR_OK;
+    rc = job_insert_rows(txn->db, sub->some, count, &failed);
+    /* The ids are ours alone: if one is there, an earlier try was committed, and done still holds
+     * the numbers of its outbox rows. */
     if (rc == ERR_DUPLICATE && txn->commit_unknown)
         return ERR_OK;
     if (rc)
@@ -191,16 +106,9 @@ static enum err_code submit(struct txn *txn, void *ctx, struct err *err)
     return rc;
 }
 
-enum err_code job_store_submit_many(struct store *store, const struct job_new *jobs, size_t count,
-                                    struct job_submitted *ret, struct err *err)
+static enum err_code submit_entries(struct store *store, struct submission *sub, struct err *err)
 {
-    struct submission sub = {jobs, count, ret};
-    for (size_t i = 0; i < count; i++) {
-        enum err_code rc = check(&jobs[i], err);
-        if (rc)
-            return rc;
-    }
-    enum err_code rc = store_txn(store, submit, &sub, err);
+    enum err_code rc = store_txn(store, submit, sub, err);
     if (rc == ERR_OK)
         FAULT("job.submit.after_commit");
     return rc;
@@ -209,7 +117,82 @@ enum err_code job_store_submit_many(struct store *store, const struct job_new *j
 enum err_code job_store_submit(struct store *store, const struct job_new *job,
                                struct job_submitted *ret, struct err *err)
 {
-    return job_store_submit_many(store, job, 1, ret, err);
+    struct job_submitted done = {0};
+    struct job_entry entry = {.job = job, .done = &done};
+    struct job_entry *some = NULL;
+    struct submission sub = {&entry, &some, 1};
+    enum err_code rc = submit_entries(store, &sub, err);
+    if (rc == ERR_OK && entry.fault.code) {
+        *err = entry.fault;
+        return err->code;
+    }
+    if (rc == ERR_OK)
+        *ret = done;
+    return rc;
+}
+
+/* ---- many ----------------------------------------------------------------------------------- */
+
+static void submission_done(struct submission *sub)
+{
+    free(sub->entries);
+    free(sub->some);
+}
+
+static enum err_code submission_init(struct submission *sub, size_t count, struct err *err)
+{
+    *sub = (struct submission){.entries = calloc(count + 1, sizeof(*sub->entries)),
+                               .some = calloc(count + 1, sizeof(struct job_entry *)),
+                               .count = count};
+    return sub->entries && sub->some ? ERR_OK : err_set(err, ERR_NOMEM, "out of memory");
+}
+
+enum err_code job_store_submit_many(struct store *store, const struct job_new *jobs, size_t count,
+                                    struct job_submitted *ret, struct err *err)
+{
+    struct submission sub;
+    enum err_code rc = submission_init(&sub, count, err);
+    for (size_t i = 0; rc == ERR_OK && i < count; i++) {
+        assert(!jobs[i].idempotency_key);
+        rc = check(&jobs[i], err);
+        sub.entries[i] = (struct job_entry){.job = &jobs[i], .done = &ret[i]};
+    }
+    if (rc == ERR_OK)
+        rc = submit_entries(store, &sub, err);
+    submission_done(&sub);
+    return rc;
+}
+
+static void submit_alone(struct store *store, struct job_item *item)
+{
+    err_clear(&item->err);
+    item->err.code = job_store_submit(store, &item->job, &item->done, &item->err);
+}
+
+/* Nothing that one of them could be blamed for: it would meet each of them. */
+static bool is_of_all(enum err_code rc)
+{
+    return rc == ERR_DB_AWAY || rc == ERR_STOPPING || rc == ERR_NOMEM;
+}
+
+void job_store_submit_group(struct store *store, struct job_item *const *items, size_t count)
+{
+    struct submission sub;
+    struct err err = {0};
+    enum err_code rc = submission_init(&sub, count, &err);
+    for (size_t i = 0; rc == ERR_OK && i < count; i++)
+        sub.entries[i] = (struct job_entry){.job = &items[i]->job, .done = &items[i]->done};
+    if (rc == ERR_OK)
+        rc = submit_entries(store, &sub, &err);
+    for (size_t i = 0; i < count; i++) {
+        if (rc == ERR_OK)
+            items[i]->err = sub.entries[i].fault;
+        else if (count == 1 || is_of_all(rc))
+            items[i]->err = err;
+        else
+            submit_alone(store, items[i]);
+    }
+    submission_done(&sub);
 }
 
 struct forget {

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/support/test.h"
+#include "tests/support/test_db.h"
+#include "tests/support/test_jobs.h"
+
+#include "common/base/clock.h"
+#include "common/base/fault.h"
+#include "common/service/submitter.h"
+#include "common/store/job_store.h"
+#include "common/store/outbox_store.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+static struct test_db test;
+
+static uint64_t rows_of(const char *table)
+{
+    char sql[80];
+    (void)snprintf(sql, sizeof(sql), "SELECT COUNT(*) FROM %s", table);
+    return test_db_number(&test, sql);
+}
+
+static void fill(struct job_item *items, struct job_item **group, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        items[i] = (struct job_item){.job = test_job_new()};
+        group[i] = &items[i];
+    }
+}
+
+static void assert_stored(const struct job_item *item)
+{
+    struct err err = {0};
+    struct outbox_list rows = {0};
+    AUTO(job_free) struct job *job = NULL;
+    assert_int_equal(item->err.code, ERR_OK);
+    assert_false(item->done.replayed);
+    assert_true(uuid_eq(&item->done.id, &item->job.id));
+    assert_ok(job_store_get(test.store, NULL, &item->job.id, &job, &err));
+    assert_int_equal(job->created_us, item->done.created_us);
+    assert_ok(outbox_store_read(test.store, item->done.outbox_id - 1, 0, 1, &rows, &err));
+    assert_int_equal(rows.count, 1);
+    assert_int_equal(rows.items[0].id, item->done.outbox_id);
+    assert_true(uuid_eq(&rows.items[0].job, &item->job.id));
+    free(rows.items);
+}
+
+static void a_group_of_any_size_is_stored_whole(void **unused)
+{
+    (void)unused;
+    for (size_t count = 1; count <= 37; count += 3) {
+        struct job_item items[37];
+        struct job_item *group[37];
+        fill(items, group, count);
+        job_store_submit_group(test.store, group, count);
+        for (size_t i = 0; i < count; i++)
+            assert_stored(&items[i]);
+    }
+}
+
+static void each_of_a_group_gets_what_it_deserves(void **unused)
+{
+    (void)unused;
+    struct job_item items[6];
+    struct job_item *group[6];
+    fill(items, group, 6);
+    items[0].job.idempotency_key = "group";
+    job_store_submit_group(test.store, group, 1);
+    assert_stored(&items[0]);
+    const struct uuid first = items[0].job.id;
+    fill(items, group, 6);
+    uint64_t before = rows_of("jobs");
+    char name[300];
+    memset(name, 'n', sizeof(name) - 1);
+    name[sizeof(name) - 1] = 0;
+    items[0].job.idempotency_key = "group"; /* the same again */
+    items[1].job.idempotency_key = "group";
+    items[1].job.body_hash[0] = 1;
+    items[2].job.name = name;
+    items[3].job.idempotency_key = "group-2";
+    items[4].job.idempotency_key = "group-2"; /* twice in one group */
+    job_store_submit_group(test.store, group, 6);
+    assert_int_equal(items[0].err.code, ERR_OK);
+    assert_true(items[0].done.replayed);
+    assert_true(uuid_eq(&items[0].done.id, &first));
+    assert_int_equal(items[1].err.code, ERR_IDEMPOTENCY);
+    assert_int_equal(items[2].err.code, ERR_INVALID);
+    assert_stored(&items[3]);
+    assert_true(items[4].done.replayed);
+    assert_true(uuid_eq(&items[4].done.id, &items[3].job.id));
+    assert_stored(&items[5]);
+    assert_int_equal(rows_of("jobs"), before + 2);
+}
+
+static void one_that_the_database_refuses_does_not_stop_the_others(void **unused)
+{
+    (void)unused;
+    struct job_item items[5];
+    struct job_item *group[5];
+    fill(items, group, 5);
+    items[3].job.id = items[1].job.id;
+    items[4].job.idempotency_key = "beside";
+    job_store_submit_group(test.store, group, 5);
+    assert_stored(&items[0]);
+    assert_stored(&items[1]);
+    assert_stored(&items[2]);
+    assert_int_equal(items[3].err.code, ERR_DUPLICATE);
+    assert_stored(&items[4]);
+}
+
+#ifdef SLUICE_FAULTS
+static void a_group_is_settled_whatever_became_of_its_commit(void **unused)
+{
+    (void)unused;
+    static const char *const losses[] = {"store.commit.answer_lost=fail@1",
+                                         "store.commit.unsent=fail@1"};
+    for (size_t i = 0; i < ARRAY_LEN(losses); i++) {
+        struct job_item items[5];
+        struct job_item *group[5];
+        char key[20];
+        fill(items, group, 5);
+        (void)snprintf(key, sizeof(key), "lost-%zu", i);
+        items[1].job.idempotency_key = key;
+        items[2].job.idempotency_key = "group"; /* used before */
+        items[4].job.idempotency_key = key;
+        uint64_t before = rows_of("jobs");
+        fault_arm(losses[i]);
+        job_store_submit_group(test.store, group, 5);
+        assert_int_equal(rows_of("jobs"), before + 3);
+        assert_stored(&items[0]);
+        assert_stored(&items[1]);
+        assert_true(items[2].done.replayed);
+        assert_stored(&items[3]);
+        assert_true(items[4].done.replayed);
+    }
+}
+#endif
+
+/* ---- the submitter --------------------------------------------------------------------------- */
+
+#define CLIENTS 12
+#define EACH 40
+
+struct client {
+    struct submitter *submitter;
+    struct submit_item items[EACH];
+};
+
+static atomic_uint told;
+
+static void count_told(struct submit_item *item)
+{
+    (void)item;
+    atomic_fetch_add(&told, 1);
+}
+
+static void *client_main(void *arg)
+{
+    struct client *client = arg;
+    struct err err = {0};
+    for (size_t i = 0; i < EACH; i++) {
+        client->items[i] = (struct submit_item){.item.job = test_job_new(), .done = count_told};
+        if (submitter_add(client->submitter, &client->items[i], &err) != ERR_OK)
+            abort();
+    }
+    store_thread_end();
+    return NULL;
+}
+
+static void jobs_of_many_threads_are_stored_in_few_transactions(void **unused)
+{
+    (void)unused;
+    static struct client clients[CLIENTS];
+    struct err err = {0};
+    struct submitter_counters counters;
+    AUTO(submitter_free) struct submitter *submitter = NULL;
+    pthread_t threads[CLIENTS];
+    assert_ok(submitter_open(test.store, 10000, &submitter, &err));
+    for (size_t i = 0; i < CLIENTS; i++) {
+        clients[i].submitter = submitter;
+        assert_int_equal(pthread_create(&threads[i], NULL, client_main, &clients[i]), 0);
+    }
+    for (size_t i = 0; i < CLIENTS; i++)
+        pthread_join(threads[i], NULL);
+    submitter_stop(submitter);
+    assert_int_equal(atomic_load(&told), CLIENTS * EACH);
+    for (size_t i = 0; i < CLIENTS; i++) {
+        for (size_t k = 0; k < EACH; k += 7)
+            assert_stored(&clients[i].items[k].item);
+    }
+    submitter_counters(submitter, &counters);
+    assert_int_equal(counters.items, CLIENTS * EACH);
+    assert_true(counters.groups < counters.items);
+    assert_code(submitter_add(submitter, &clients[0].items[0], &err), ERR_STOPPING);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_group_of_any_size_is_stored_whole),
+        TEST(each_of_a_group_gets_what_it_deserves),
+        TEST(one_that_the_database_refuses_does_not_stop_the_others),
+#ifdef SLUICE_FAULTS
+        TEST(a_group_is_settled_whatever_became_of_its_commit),
+#endif
+        TEST(jobs_of_many_threads_are_stored_in_few_transactions),
+    };
+    test_db_open(&test);
+    int failed = cmocka_run_group_tests_name("store_group", tests, NULL, NULL);
+    test_db_close(&test);
+    return failed;
+}
