@@ -22,15 +22,15 @@ class Kind(NamedTuple):
     what: str
 
 
-# The lease is 2 s: what lasts longer than that lets another worker take over.
+# What lasts longer than a lease (fleet.LEASE_MS, 3 s) lets another worker take over.
 KINDS = {
     "worker-killed": Kind(WORKERS, 0.2, 1.0, "kill -9; its supervisor starts it at once"),
-    "worker-gone": Kind(WORKERS, 3.0, 8.0, "kill -9; started again after more than a lease"),
-    "worker-stopped": Kind(WORKERS, 2.5, 7.0, "SIGSTOP for longer than a lease, SIGCONT"),
+    "worker-gone": Kind(WORKERS, 4.5, 9.0, "kill -9; started again after more than a lease"),
+    "worker-stopped": Kind(WORKERS, 3.5, 8.0, "SIGSTOP for longer than a lease, SIGCONT"),
     "worker-drained": Kind(WORKERS, 0.2, 1.0, "SIGTERM; started again"),
     "worker-off-broker": Kind(WORKERS, 2.0, 8.0, "cut off the broker: nothing passes"),
     "worker-off-database": Kind(WORKERS, 2.0, 8.0, "cut off the database: nothing passes"),
-    "worker-off-both": Kind(WORKERS, 3.0, 8.0, "cut off both"),
+    "worker-off-both": Kind(WORKERS, 4.0, 9.0, "cut off both"),
     "runner-killed": Kind(WORKERS, 0.0, 0.0, "kill -9 of a worker's runner"),
     "web-killed": Kind(WEBS, 0.2, 3.0, "kill -9; started again"),
     "web-stopped": Kind(WEBS, 1.0, 6.0, "SIGSTOP, SIGCONT"),

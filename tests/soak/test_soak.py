@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
 """The soak: jobs of all sorts while a seeded nemesis strikes. docs/development.md tells how to run it.
 
-SLUICE_SOAK_SEED, SLUICE_SOAK_SECONDS, SLUICE_SOAK_JOBS, SLUICE_SOAK_FAULTS (per minute, 0: none).
+SLUICE_SOAK_SEED, SLUICE_SOAK_SECONDS, SLUICE_SOAK_JOBS, SLUICE_SOAK_FAULTS (per minute, 0: none),
+SLUICE_SOAK_LOGS (a folder that takes the logs if something is wrong).
 """
 
 import os
 import random
+import shutil
 
 import pytest
 
@@ -23,6 +25,7 @@ from waiting import wait_until
 SEED = int(os.environ.get("SLUICE_SOAK_SEED") or random.randrange(1_000_000))
 SECONDS = float(os.environ.get("SLUICE_SOAK_SECONDS", "600"))
 JOBS = int(os.environ.get("SLUICE_SOAK_JOBS", "5000"))
+LOGS = os.environ.get("SLUICE_SOAK_LOGS")
 FAULTS = float(os.environ.get("SLUICE_SOAK_FAULTS", "3"))
 SAMPLE_S = 10.0
 END_S = 240.0  # from the last fault to the last end: the rarest repair looks every 15 leases
@@ -43,8 +46,8 @@ class Operator:
 
     def __init__(self, site, fleet):
         self.fleet = fleet
-        self.clients = [site.client(fleet.programs[name], "root", "admin", timeout_s=CALL_S,
-                                    ) for name in WEBS]
+        self.clients = [site.client(fleet.programs[name], "root", "admin", timeout_s=CALL_S)
+                        for name in WEBS]
         self.plan = [(SECONDS * part, act) for part, act in (
             (0.05, "disable"), (0.35, "enable"), (0.5, "disable"), (0.8, "enable"))]
 
@@ -160,6 +163,10 @@ def finish(site, fleet, load, injector, stamps):
         print(f"\n{what}\n{judge.story(job)}")
     print(f"\nseed {SEED}: {len(breaches)} breaches found by the audit, "
           f"{len(fleet.crashes())} programs that ended by themselves")
+    if LOGS and (load.faults or verdict.bad() or breaches or fleet.crashes()):
+        shutil.copytree(site.folder, os.path.join(LOGS, f"soak-{SEED}"), dirs_exist_ok=True,
+                        ignore=lambda folder, names: [] if folder != site.folder else [
+                            name for name in names if not name.endswith((".log", "evidence"))])
     assert not load.faults, load.faults
     assert len(load.ids) == JOBS
     assert not verdict.bad() and not breaches and not fleet.crashes()
