@@ -40,6 +40,10 @@ class CeleryRig(Rig):
                 raise
 
     def start_worker(self):
+        self.start_again()
+        self._first_task()
+
+    def start_again(self):
         with open(self.log_path, "ab") as log:
             self.worker = subprocess.Popen(
                 [sys.executable, "-m", "celery", "-A", "celery_app", "worker", "-n", "bench@localhost",
@@ -47,7 +51,6 @@ class CeleryRig(Rig):
                  "--without-mingle", "-l", "warning"],
                 env=self.env, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                 cwd=self.servers.folder)
-        self._first_task()
 
     def _first_task(self):
         """It makes the tables, which several processes at once cannot."""

@@ -3,11 +3,13 @@
 
 import json
 import os
+import shutil
 
 import proc
 import sluice
 from database import Database
 from rig import Rig, tool
+from waiting import wait_until
 
 SITE = {"amqp_heartbeat_s": 10, "fleet_beat_ms": 5000, "fleet_lease_ms": 20000,
         "fleet_defer_ms": 10000}
@@ -43,6 +45,17 @@ class SluiceRig(Rig):
         self.worker = self.site.worker(slots=slots or self.slots, **(self.settings | options))
         return self.worker
 
+    def forget_worker(self):
+        """It was stopped, and another one may take its name."""
+        self.site.processes.remove(self.worker)
+        self.worker = None
+
+    def queue_name(self, queue="default"):
+        return f"sluice.{sluice.TENANT}.submit.{queue}"
+
+    def empty_archive(self):
+        shutil.rmtree(self.site.path("archive", sluice.TENANT), ignore_errors=True)
+
     def close(self):
         if self.database:
             self.database.close()
@@ -73,6 +86,12 @@ class SluiceRig(Rig):
     def finished(self):
         return self.database.one("SELECT COUNT(*) FROM jobs WHERE tenant = %s AND "
                                  "status = 'FINISHED'", (sluice.TENANT,))
+
+    def wait_ended(self, jobs, timeout_s=60):
+        """So many are terminal, however they ended, and their messages are gone."""
+        wait_until(f"{jobs} ends", lambda: self.database.one(
+            "SELECT COUNT(*) FROM jobs WHERE status IN ('FINISHED', 'FAILED', 'CANCELLED')")
+            == jobs, timeout_s)
 
     def roles(self):
         roles = {"web": [self.web.pid], "broker": [self.servers.rabbitmq.process.pid],

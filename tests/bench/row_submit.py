@@ -103,7 +103,7 @@ def empty(rig, system):
     rabbitmq = rig.servers.rabbitmq if system != "bullmq" else None
     if system == "sluice":
         wait_until("an empty outbox", lambda: rig.site.count("outbox") == 0, 60)
-        rabbitmq.ctl("purge_queue", "-p", rig.site.vhost, f"sluice.{sluice.TENANT}.submit.default")
+        rabbitmq.ctl("purge_queue", "-p", rig.site.vhost, rig.queue_name())
     elif system == "celery":
         rabbitmq.ctl("purge_queue", "-p", "celery", "bench")
     if system != "celery":

@@ -28,3 +28,8 @@ def stays_true(what, condition, for_s, pause_s=0.1):
     while time.monotonic() < until:
         assert condition(), f"no longer: {what}"
         time.sleep(pause_s)
+
+
+def let_pass(seconds):
+    """For figures over a time in which nothing happens."""
+    time.sleep(seconds)
