@@ -6,6 +6,7 @@
 
 #include "common/base/log.h"
 #include "common/model/job_request.h"
+#include "common/service/cause.h"
 #include "common/store/app_store.h"
 
 #define DEFINITION_LIMIT ((size_t)1024 * 1024)
@@ -106,6 +107,15 @@ static enum err_code store_app(const struct request *req, const struct app_name 
     return rc;
 }
 
+/* Whoever waits for it need not wait until he is looked at. */
+static void tell_waiting(const struct request *req, const struct app_name *name)
+{
+    char params[BLOCK_PARAMS_SIZE];
+    cause_tell_changed(req->web->store, req->web->pub, req->who.tenant,
+                       JOB_COND_APPLICATION_UNAVAILABLE,
+                       cause_app_params(name->id, name->version, params));
+}
+
 enum err_code app_put(struct request *req, struct err *err)
 {
     struct app_name name;
@@ -122,6 +132,7 @@ enum err_code app_put(struct request *req, struct err *err)
         rc = reply_app(req, made ? MHD_HTTP_CREATED : MHD_HTTP_OK, &name, err);
     if (rc)
         return rc;
+    tell_waiting(req, &name);
     log_event(LOG_INFO, "app.put", LOG_S("tenant", req->who.tenant), LOG_S("app", name.id),
               LOG_S("version", name.version), LOG_S("user", req->who.user));
     (void)snprintf(location, sizeof(location), "/v1/apps/%s/%s", name.id, name.version);
@@ -159,6 +170,8 @@ static enum err_code set_enabled(struct request *req, bool enabled, struct err *
             app_store_enable(req->web->store, req->who.tenant, name.id, name.version, enabled, err);
     if (rc)
         return rc;
+    if (enabled)
+        tell_waiting(req, &name);
     log_event(LOG_INFO, enabled ? "app.enable" : "app.disable", LOG_S("tenant", req->who.tenant),
               LOG_S("app", name.id), LOG_S("version", name.version), LOG_S("user", req->who.user));
     return reply_app(req, MHD_HTTP_OK, &name, err);

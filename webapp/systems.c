@@ -151,6 +151,14 @@ static void log_change(const struct request *req, const char *event, const char 
               LOG_S("user", req->who.user));
 }
 
+/* Whoever waits for it need not wait until he is looked at. */
+static void tell_waiting(const struct request *req, const char *id)
+{
+    char params[BLOCK_PARAMS_SIZE];
+    cause_tell_changed(req->web->store, req->web->pub, req->who.tenant, JOB_COND_SYSTEM_UNAVAILABLE,
+                       cause_system_params(id, params));
+}
+
 enum err_code system_put(struct request *req, struct err *err)
 {
     struct job_system row = {.kind = "local"};
@@ -168,6 +176,7 @@ enum err_code system_put(struct request *req, struct err *err)
         return rc;
     const struct quota_key whose = {.tenant = row.tenant, .system_id = row.id};
     cause_tell_room(req->web->store, req->web->pub, &whose);
+    tell_waiting(req, row.id);
     log_change(req, "system.put", row.id);
     (void)snprintf(location, sizeof(location), "/v1/systems/%s", row.id);
     if (made)
@@ -200,6 +209,8 @@ static enum err_code set_enabled(struct request *req, bool enabled, struct err *
         rc = system_store_enable(req->web->store, req->who.tenant, id, enabled, err);
     if (rc)
         return rc;
+    if (enabled)
+        tell_waiting(req, id);
     log_change(req, enabled ? "system.enable" : "system.disable", id);
     return reply_system(req, MHD_HTTP_OK, id, err);
 }

@@ -85,14 +85,14 @@ static enum phase_result check_enabled(struct run *run)
     const struct job *job = run->job;
     struct why why = {.run = run};
     if (run->gate.app_off) {
-        set_params(&why, json_pack("{s:s,s:s}", "app", job->app_id, "version", job->app_version));
+        (void)cause_app_params(job->app_id, job->app_version, why.params);
         (void)snprintf(why.detail, sizeof(why.detail),
                        "application %s version %s is disabled, or is no longer there", job->app_id,
                        job->app_version);
         return block_for(run, JOB_COND_APPLICATION_UNAVAILABLE, &why);
     }
     if (run->gate.system_off) {
-        set_params(&why, json_pack("{s:s}", "system", job->system_id));
+        (void)cause_system_params(job->system_id, why.params);
         (void)snprintf(why.detail, sizeof(why.detail),
                        "system %s is disabled, or is no longer there", job->system_id);
         return block_for(run, JOB_COND_SYSTEM_UNAVAILABLE, &why);

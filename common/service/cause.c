@@ -74,13 +74,8 @@ static bool has_system(enum quota_scope scope)
     return scope == QUOTA_SYSTEM || scope == QUOTA_SYSTEM_OWNER;
 }
 
-const char *cause_quota_params(const struct quota_key *key, char ret_params[BLOCK_PARAMS_SIZE])
+static const char *params_text(json_t *params, char ret_params[BLOCK_PARAMS_SIZE])
 {
-    json_t *params = json_pack("{s:s}", "scope", quota_scope_text(key->scope));
-    if (has_owner(key->scope))
-        (void)json_object_set_new(params, "owner", json_string(key->owner));
-    if (has_system(key->scope))
-        (void)json_object_set_new(params, "system", json_string(key->system_id));
     size_t length =
         json_dumpb(params, ret_params, BLOCK_PARAMS_SIZE - 1, JSON_COMPACT | JSON_SORT_KEYS);
     ret_params[length < BLOCK_PARAMS_SIZE ? length : 0] = 0;
@@ -88,23 +83,59 @@ const char *cause_quota_params(const struct quota_key *key, char ret_params[BLOC
     return ret_params;
 }
 
-void cause_tell_room(struct store *store, struct bus_publisher *pub, const struct quota_key *whose)
+const char *cause_quota_params(const struct quota_key *key, char ret_params[BLOCK_PARAMS_SIZE])
 {
-    char texts[QUOTA_SCOPE_COUNT][BLOCK_PARAMS_SIZE];
-    const char *params[QUOTA_SCOPE_COUNT] = {NULL};
-    struct uuid ids[QUOTA_CAUSES_MAX];
-    struct quota_key key = *whose;
+    json_t *params = json_pack("{s:s}", "scope", quota_scope_text(key->scope));
+    if (has_owner(key->scope))
+        (void)json_object_set_new(params, "owner", json_string(key->owner));
+    if (has_system(key->scope))
+        (void)json_object_set_new(params, "system", json_string(key->system_id));
+    return params_text(params, ret_params);
+}
+
+static void hasten(struct store *store, struct bus_publisher *pub, const struct hasten *what)
+{
+    struct uuid ids[HASTENED_MAX];
     struct err err = {0};
     size_t count = 0;
+    if (job_store_hasten(store, what, ids, &count, &err) != ERR_OK)
+        return; /* they are looked at when their turn comes */
+    for (size_t i = 0; i < count; i++)
+        cause_wake_now(pub, what->tenant, &ids[i]);
+}
+
+void cause_tell_room(struct store *store, struct bus_publisher *pub, const struct quota_key *whose)
+{
+    _Static_assert(QUOTA_SCOPE_COUNT <= HASTEN_PARAMS, "one text per scope");
+    char texts[QUOTA_SCOPE_COUNT][BLOCK_PARAMS_SIZE];
+    struct hasten what = {.tenant = whose->tenant,
+                          .tester = causes[JOB_COND_QUOTA_EXCEEDED].tester};
+    struct quota_key key = *whose;
     for (int i = 0; i < QUOTA_SCOPE_COUNT; i++) {
         key.scope = (enum quota_scope)i;
         bool owner_lacks = has_owner(key.scope) && (!key.owner || !*key.owner);
         bool system_lacks = has_system(key.scope) && (!key.system_id || !*key.system_id);
         if (!owner_lacks && !system_lacks)
-            params[i] = cause_quota_params(&key, texts[i]);
+            what.params[i] = cause_quota_params(&key, texts[i]);
     }
-    if (job_store_hasten_quotas(store, whose->tenant, params, ids, &count, &err) != ERR_OK)
-        return;
-    for (size_t i = 0; i < count; i++)
-        cause_wake_now(pub, whose->tenant, &ids[i]);
+    hasten(store, pub, &what);
+}
+
+const char *cause_app_params(const char *app, const char *version,
+                             char ret_params[BLOCK_PARAMS_SIZE])
+{
+    return params_text(json_pack("{s:s,s:s}", "app", app, "version", version), ret_params);
+}
+
+const char *cause_system_params(const char *system_id, char ret_params[BLOCK_PARAMS_SIZE])
+{
+    return params_text(json_pack("{s:s}", "system", system_id), ret_params);
+}
+
+void cause_tell_changed(struct store *store, struct bus_publisher *pub, const char *tenant,
+                        enum job_condition condition, const char *params)
+{
+    const struct hasten what = {
+        .tenant = tenant, .tester = causes[condition].tester, .params = {params}};
+    hasten(store, pub, &what);
 }

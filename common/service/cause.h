@@ -29,5 +29,12 @@ const char *cause_quota_params(const struct quota_key *key, char ret_params[BLOC
 /* There may be room in the quotas of this tenant, owner and system (each but the first may be NULL
  * or ""): those who wait for it are looked at now, not when their turn comes. Best effort. */
 void cause_tell_room(struct store *store, struct bus_publisher *pub, const struct quota_key *whose);
+/* What jobs that wait for an application or a system are blocked with; each answers ret_params. */
+const char *cause_app_params(const char *app, const char *version,
+                             char ret_params[BLOCK_PARAMS_SIZE]);
+const char *cause_system_params(const char *system_id, char ret_params[BLOCK_PARAMS_SIZE]);
+/* What this condition waits for may have cleared: as cause_tell_room. */
+void cause_tell_changed(struct store *store, struct bus_publisher *pub, const char *tenant,
+                        enum job_condition condition, const char *params);
 
 #endif

@@ -125,11 +125,10 @@ enum err_code job_store_admit(struct store *store, const struct job_admission *w
     return ERR_OK;
 }
 
-/* ---- who waits for room --------------------------------------------------------------------- */
+/* ---- who waits for what has changed ---------------------------------------------------------- */
 
 struct causes {
-    const char *tenant;
-    const char *const *params;
+    const struct hasten *what;
     struct uuid *ids;
     size_t count;
 };
@@ -137,33 +136,32 @@ struct causes {
 static enum err_code hasten(struct txn *txn, void *ctx, struct err *err)
 {
     struct causes *causes = ctx;
-    const char *const *params = causes->params;
+    const char *const *params = causes->what->params;
     struct uuid id;
     bool more = true;
     causes->count = 0;
-    enum err_code rc =
-        db_select(txn->db, DB_QUOTA_CAUSES,
-                  DB_ARGS(db_text(causes->tenant), db_text(params[0]), db_text(params[1]),
-                          db_text(params[2]), db_text(params[3])),
-                  DB_COLS(COL_UUID(&id)), err);
+    enum err_code rc = db_select(
+        txn->db, DB_CAUSES_LIKE,
+        DB_ARGS(db_text(causes->what->tenant), db_text(causes->what->tester), db_text(params[0]),
+                db_text(params[1]), db_text(params[2]), db_text(params[3])),
+        DB_COLS(COL_UUID(&id)), err);
     while (rc == ERR_OK && more) {
         rc = db_next(txn->db, &more, err);
-        if (rc == ERR_OK && more && causes->count < QUOTA_CAUSES_MAX)
+        if (rc == ERR_OK && more && causes->count < HASTENED_MAX)
             causes->ids[causes->count++] = id;
     }
     db_end(txn->db);
     for (size_t i = 0; i < causes->count && rc == ERR_OK; i++)
-        rc = db_exec(txn->db, DB_QUOTA_HASTEN, DB_ARGS(db_uuid(&causes->ids[i])), NULL, err);
+        rc = db_exec(txn->db, DB_CAUSE_HASTEN, DB_ARGS(db_uuid(&causes->ids[i])), NULL, err);
     return rc;
 }
 
-enum err_code job_store_hasten_quotas(struct store *store, const char *tenant,
-                                      const char *const params[QUOTA_SCOPE_COUNT],
-                                      struct uuid ret_ids[QUOTA_CAUSES_MAX], size_t *ret_count,
-                                      struct err *err)
+enum err_code job_store_hasten(struct store *store, const struct hasten *what,
+                               struct uuid ret_ids[HASTENED_MAX], size_t *ret_count,
+                               struct err *err)
 {
-    _Static_assert(QUOTA_SCOPE_COUNT == 4, "the statement takes four");
-    struct causes causes = {.tenant = tenant, .params = params, .ids = ret_ids};
+    _Static_assert(HASTEN_PARAMS == 4, "the statement takes four");
+    struct causes causes = {.what = what, .ids = ret_ids};
     enum err_code rc = store_once(store, hasten, &causes, err);
     if (rc == ERR_OK)
         *ret_count = causes.count;

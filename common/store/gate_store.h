@@ -45,12 +45,17 @@ MUST_USE enum err_code job_store_admit(struct store *store, const struct job_adm
                                        bool *ret_admitted, struct uuid *ret_recovery,
                                        struct err *err);
 
-#define QUOTA_CAUSES_MAX 16
-/* There may be room: the causes with these parameters (one text per scope, NULL for none) that jobs
- * of the tenant wait for are due now. Their ids, for the wake-up. */
-MUST_USE enum err_code job_store_hasten_quotas(struct store *store, const char *tenant,
-                                               const char *const params[QUOTA_SCOPE_COUNT],
-                                               struct uuid ret_ids[QUOTA_CAUSES_MAX],
-                                               size_t *ret_count, struct err *err);
+#define HASTENED_MAX 16
+#define HASTEN_PARAMS 4
+struct hasten {
+    const char *tenant;
+    const char *tester;
+    const char *params[HASTEN_PARAMS]; /* NULL: none */
+};
+/* Something may have cleared: the causes with this tester and any of these parameters that jobs of
+ * the tenant wait for are due now. Their ids, for the wake-up. */
+MUST_USE enum err_code job_store_hasten(struct store *store, const struct hasten *what,
+                                        struct uuid ret_ids[HASTENED_MAX], size_t *ret_count,
+                                        struct err *err);
 
 #endif

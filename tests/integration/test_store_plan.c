@@ -49,7 +49,7 @@ static const struct {
     {DB_QUEUE_LIST, "t", NULL},
     {DB_QUEUE_JOBS, "tt", "by_status"},
     {DB_JOB_GATE, "b", "PRIMARY"},
-    {DB_QUOTA_CAUSES, "ttttt", NULL},
+    {DB_CAUSES_LIKE, "tttttt", NULL},
     {DB_SYSTEM_LIMITS_LOCK, "tt", NULL},
     {DB_QUOTA_LIMIT_LOCK, "tt", NULL},
     {DB_ACTIVE_COUNTS, "tttttb", "by_status"},

@@ -10,9 +10,9 @@ from servers import free_port
 from waiting import wait_until
 
 OFTEN = "constant every=500ms"
-CAUSES = ("system_unavailable", "application_unavailable", "connection_failed",
-          "authentication_failed")
-RARELY = "constant every=1h"  # so that only the end of a job can tell that there is room
+CAUSES = ("connection_failed", "authentication_failed")
+RARELY = "constant every=1h"  # so that only what has changed can tell that jobs may go on
+RARE_CAUSES = ("quota_exceeded", "system_unavailable", "application_unavailable")
 
 # $1 = folder. Tells how many run at this moment, itself included.
 COUNTED = 'touch "$1/$SLUICE_JOB_ID"; ls "$1" | wc -l; sleep 0.4; rm "$1/$SLUICE_JOB_ID"'
@@ -26,7 +26,8 @@ def web(site):
 @pytest.fixture(scope="module")
 def workers(site):
     policies = {f"recovery_{cause}": OFTEN for cause in CAUSES}
-    policies |= {"recovery_first_test_ms": 100, "recovery_quota_exceeded": RARELY}
+    policies |= {f"recovery_{cause}": RARELY for cause in RARE_CAUSES}
+    policies |= {"recovery_first_test_ms": 100}
     return [site.worker(name=name, slots=4, **policies) for name in ("one", "two")]
 
 
@@ -64,24 +65,32 @@ def most_at_once(site, jobs):
     return most
 
 
+def wait_tested(site):
+    """Every cause was tested once and is not due again for long."""
+    wait_until("the first test", lambda: site.count("job_recovery", "next_at < UTC_TIMESTAMP(6) + "
+                                                    "INTERVAL 10 MINUTE") == 0)
+
+
 def test_jobs_of_a_disabled_application_go_on_when_it_is_enabled(site, root, ann):
     root.put("/v1/apps/tool/1", {"command": ["true"]}).expect(201)
     root.post("/v1/apps/tool/1/disable").expect(200)
     jobs = [ann.submit(appId="tool", appVersion="1") for _ in range(10)]
     for job in jobs:
         ann.wait_status(job, "BLOCKED")
+    wait_tested(site)
     root.post("/v1/apps/tool/1/enable").expect(200)
     wait_finished(ann, jobs)
     assert site.moves(jobs[0])[:5] == ["PENDING", "PROCESSING_INPUTS", "BLOCKED",
                                        "PROCESSING_INPUTS", "STAGING_INPUTS"]
 
 
-def test_jobs_of_a_disabled_system_go_on_when_it_is_enabled(root, ann):
+def test_jobs_of_a_disabled_system_go_on_when_it_is_enabled(site, root, ann):
     root.put("/v1/systems/west", {}).expect(201)
     root.post("/v1/systems/west/disable").expect(200)
     jobs = [ann.submit("true", systemId="west") for _ in range(3)]
     for job in jobs:
         ann.wait_status(job, "BLOCKED")
+    wait_tested(site)
     root.post("/v1/systems/west/enable").expect(200)
     wait_finished(ann, jobs)
 
