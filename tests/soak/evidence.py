@@ -17,7 +17,7 @@ from load import SCRIPT
 
 SLACK_S = 8.0  # a lease, its detection, the restart of a server on a busy machine
 ENDS_RUNS = ("worker-killed", "worker-gone", "worker-stopped", "worker-drained", "worker-off-both",
-             "runner-killed")
+             "runner-killed", "worker-dies", "runner-dies", "worker-unsure")
 NO_BROKER = ("broker-killed", "broker-hung", "broker-connections", "worker-off-broker")
 NO_DATABASE = ("database-killed", "database-hung", "database-connections", "worker-off-database")
 EXPECTED = {"cancel": ("CANCELLED", "FINISHED"), "fail": ("FAILED",)}

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 
+import sluice
 from nemesis import KINDS
 from servers import USER
 from sluice import TENANT
@@ -66,7 +67,7 @@ class Injector:
             return
         if step == "begin":
             done.began_s = self.fleet.seconds()
-            print(f"{done.began_s:7.1f} s  {fault.kind} {fault.target}", flush=True)
+            print(f"{done.began_s:7.1f} s  {fault.kind} {fault.target} {fault.point}", flush=True)
             heapq.heappush(self._due, (done.began_s + fault.for_s, at, "end"))
         else:
             done.over_s = self.fleet.seconds()
@@ -103,6 +104,30 @@ class Injector:
         if pid is None:
             raise RuntimeError("no runner at this moment")
         os.kill(pid, signal.SIGKILL)
+
+    # ---- named failure points
+
+    def _arm(self, fault):
+        self.fleet.arm(fault.target, fault.point)
+
+    def _disarm(self, fault):
+        self.fleet.disarm(fault.target)
+
+    _begin_worker_dies = _begin_worker_unsure = _begin_web_dies = _begin_web_unsure = _arm
+    _begin_recovery_dies = _begin_recovery_unsure = _begin_reader_dies = _arm
+    _end_worker_dies = _end_worker_unsure = _end_web_dies = _end_web_unsure = _disarm
+    _end_recovery_dies = _end_recovery_unsure = _end_reader_dies = _disarm
+
+    def _begin_runner_dies(self, fault):
+        """A worker that finds no runner starts one, which inherits the failure point."""
+        self._begin_runner_killed(fault)
+        self.fleet.arm(fault.target, fault.point)
+
+    def _end_runner_dies(self, fault):
+        self.fleet.disarm(fault.target)
+        pid = self.fleet.runner(fault.target)
+        if pid is not None and fault.point.encode() in sluice.read_proc(pid, "environ"):
+            os.kill(pid, signal.SIGKILL)
 
     # ---- the network
 

@@ -15,12 +15,13 @@ SLOTS = 4
 # Longer than other tests have it: both witnesses may be slow for 1.75 s at once before a job is ended,
 # and a machine that is busy with other things is not a fault that the schedule knows of.
 LEASE_MS, GRACE_MS = 3000, 500
-FAST = {"fleet_lease_ms": LEASE_MS, "recovery_tick_ms": 200, "recovery_ramp_pause_ms": 200, "recovery_first_test_ms": 200,
-        "recovery_outbox_age_ms": 2000}
+FAST = {"fleet_lease_ms": LEASE_MS, "recovery_tick_ms": 200, "recovery_ramp_pause_ms": 200,
+        "recovery_first_test_ms": 200, "recovery_outbox_age_ms": 2000}
 POLICIES = {f"recovery_{name}": "constant every=1s jitter=10" for name in (
     "system_unavailable", "application_unavailable", "quota_exceeded", "queue_unavailable",
     "database_unavailable")}
 LOOK_S = 0.5
+FAULT = "SLUICE_FAULT"
 READERS = {"recovery": RECOVERIES, "alternate": ALTERNATES, "deadletter": DEADLETTERS}
 ORDERLY = (0, 75)  # a leader that was replaced without noticing exits with 75
 
@@ -28,7 +29,7 @@ ORDERLY = (0, 75)  # a leader that was replaced without noticing exits with 75
 class Fleet:
     def __init__(self, site, servers):
         self.site, self.servers = site, {"broker": servers.rabbitmq, "database": servers.mariadb}
-        self.programs, self.forwarders, self.held = {}, {}, {}
+        self.programs, self.forwarders, self.held, self.armed = {}, {}, {}, {}
         self.begin = time.monotonic()
         self.ends = []  # (seconds, name, status) of programs that no fault had ended
         self.well_at = []  # seconds at which every program said that it is ready
@@ -93,6 +94,22 @@ class Fleet:
         self.held[name] -= 1
         self.supervise()
 
+    def arm(self, name, point):
+        """Has it killed and started again with this failure point."""
+        self.armed[name] = point
+        self._end_now(name)
+
+    def disarm(self, name):
+        """If it did not pass there it is killed, and started again without."""
+        self.armed.pop(name, None)
+        if self.programs[name].env.pop(FAULT, None):
+            self._end_now(name)
+
+    def _end_now(self, name):
+        if self.programs[name].alive():
+            self.programs[name].kill9()
+        self.supervise()
+
     def supervise(self):
         """Starts what is down and not held; the caller is the main thread (see servers.py)."""
         for name, server in self.servers.items():
@@ -103,6 +120,9 @@ class Fleet:
                 continue
             if not self.held.get(name):
                 self._note_end(name, program.child.returncode)
+                program.env.pop(FAULT, None)
+                if name in self.armed:
+                    program.env[FAULT] = self.armed.pop(name)
                 program.start(wait=False)
                 self.starts[name] += 1
 

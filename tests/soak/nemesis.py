@@ -15,11 +15,29 @@ SITE = ("site",)
 WARM_UP_S, COOL_DOWN_S = 8.0, 12.0
 
 
+# Named failure points (common/base/fault.h): a program is started anew and dies when it passes there.
+WORKER_POINTS = (
+    "job.claim.after_commit", "job.move.after_commit", "job.block.after_commit",
+    "job.hand_back.after_commit", "worker.received", "worker.claimed", "worker.runner_asked",
+    "worker.started", "worker.child_ended", "worker.output_kept", "worker.terminal_committed",
+    "worker.acknowledged")
+RUNNER_POINTS = ("runner.asked", "runner.started", "runner.child_ended", "runner.record_written")
+WEB_POINTS = ("job.submit.before_commit", "job.submit.after_commit", "web.row_committed",
+              "web.published", "web.answered", "job.cancel.after_commit")
+RECOVERY_POINTS = ("recovery.blocked_seen", "recovery.tested", "recovery.release_committed",
+                   "recovery.published")
+DEAD_POINTS = ("dead.stored", "dead.job_settled", "dead.before_ack")
+COMMIT_POINTS = ("store.commit.answer_lost", "store.commit.unsent")
+LATEST_PASS = 12
+
+
 class Kind(NamedTuple):
     targets: tuple
     shortest_s: float
     longest_s: float
     what: str
+    points: tuple = ()
+    action: str = "kill"
 
 
 # What lasts longer than a lease (fleet.LEASE_MS, 3 s) lets another worker take over.
@@ -32,6 +50,15 @@ KINDS = {
     "worker-off-database": Kind(WORKERS, 2.0, 8.0, "cut off the database: nothing passes"),
     "worker-off-both": Kind(WORKERS, 4.0, 9.0, "cut off both"),
     "runner-killed": Kind(WORKERS, 0.0, 0.0, "kill -9 of a worker's runner"),
+    "worker-dies": Kind(WORKERS, 10.0, 15.0, "at a named failure point", WORKER_POINTS),
+    "runner-dies": Kind(WORKERS, 10.0, 15.0, "at a named failure point", RUNNER_POINTS),
+    "worker-unsure": Kind(WORKERS, 10.0, 15.0, "its commits fail, or nobody tells that they did not",
+                          COMMIT_POINTS, "fail"),
+    "web-dies": Kind(WEBS, 10.0, 15.0, "at a named failure point", WEB_POINTS),
+    "web-unsure": Kind(WEBS, 10.0, 15.0, "as worker-unsure", COMMIT_POINTS, "fail"),
+    "recovery-dies": Kind(RECOVERIES, 10.0, 15.0, "at a named failure point", RECOVERY_POINTS),
+    "recovery-unsure": Kind(RECOVERIES, 10.0, 15.0, "as worker-unsure", COMMIT_POINTS, "fail"),
+    "reader-dies": Kind(ALTERNATES + DEADLETTERS, 10.0, 15.0, "at a named failure point", DEAD_POINTS),
     "web-killed": Kind(WEBS, 0.2, 3.0, "kill -9; started again"),
     "web-stopped": Kind(WEBS, 1.0, 6.0, "SIGSTOP, SIGCONT"),
     "web-off-database": Kind(WEBS, 2.0, 6.0, "cut off the database"),
@@ -58,10 +85,19 @@ class Fault(NamedTuple):
     kind: str
     target: str
     for_s: float
+    point: str  # for SLUICE_FAULT; empty for most kinds
 
     def __str__(self):
         lasts = f" for {self.for_s:.1f} s" if self.for_s else ""
-        return f"{self.at_s:7.1f} s  {self.kind} {self.target}{lasts}"
+        return f"{self.at_s:7.1f} s  {self.kind} {self.target}{lasts} {self.point}".rstrip()
+
+
+def _point(kind, dice):
+    if not kind.points:
+        return ""
+    passes = sorted(dice.sample(range(1, LATEST_PASS + 1), 1 if kind.action == "kill" else 4))
+    name = dice.choice(kind.points)
+    return ";".join(f"{name}={kind.action}@{number}" for number in passes)
 
 
 def schedule(seed, seconds, per_minute=3.0):
@@ -78,7 +114,7 @@ def schedule(seed, seconds, per_minute=3.0):
         name = deck.pop()
         kind = KINDS[name]
         fault = Fault(round(at_s, 1), name, dice.choice(kind.targets),
-                      round(dice.uniform(kind.shortest_s, kind.longest_s), 1))
+                      round(dice.uniform(kind.shortest_s, kind.longest_s), 1), _point(kind, dice))
         if fault.at_s + fault.for_s > seconds - COOL_DOWN_S:
             return faults
         faults.append(fault)

@@ -285,7 +285,7 @@ class Site:
 
 # ---- processes of jobs
 
-def _read(pid, name):
+def read_proc(pid, name):
     try:
         with open(f"/proc/{pid}/{name}", "rb") as data:
             return data.read()
@@ -306,7 +306,7 @@ def _kill(pid):
 
 def running(pid):
     """True if the process is there and not a zombie."""
-    stat = _read(pid, "stat")
+    stat = read_proc(pid, "stat")
     return bool(stat) and stat.rpartition(b")")[2].split()[0] not in (b"Z", b"X")
 
 
@@ -314,7 +314,7 @@ def job_pids(job):
     """Processes that have the job's id in their environment: all that descends from its command."""
     mark = f"SLUICE_JOB_ID={job}".encode()
     return {pid for pid in _pids()
-            if mark in _read(pid, "environ").split(b"\0") and running(pid)}
+            if mark in read_proc(pid, "environ").split(b"\0") and running(pid)}
 
 
 def pids_below(folder):
@@ -328,7 +328,7 @@ def pids_below(folder):
             where = os.readlink(f"/proc/{pid}/cwd").encode()
         except OSError:
             where = b""
-        if where.startswith(mark) or mark in _read(pid, "cmdline") or mark in _read(pid, "environ"):
+        if where.startswith(mark) or mark in read_proc(pid, "cmdline") or mark in read_proc(pid, "environ"):
             found.add(pid)
     return found
 
@@ -336,23 +336,23 @@ def pids_below(folder):
 def job_pids_below(folder):
     """Processes of jobs of workers whose work root is this folder."""
     return {pid for pid in pids_below(folder)
-            if b"SLUICE_JOB_ID=" in _read(pid, "environ") and running(pid)}
+            if b"SLUICE_JOB_ID=" in read_proc(pid, "environ") and running(pid)}
 
 
 def runner_of(folder):
     """The pid of the runner that works in this folder; None if there is none."""
     for pid in pids_below(folder):
-        words = _read(pid, "cmdline").split(b"\0")
+        words = read_proc(pid, "cmdline").split(b"\0")
         if words[0].endswith(b"sluice-runner") and running(pid):
             return pid
     return None
 
 
 def parent(pid):
-    return int(_read(pid, "stat").rpartition(b")")[2].split()[1])
+    return int(read_proc(pid, "stat").rpartition(b")")[2].split()[1])
 
 
 def start_time(pid):
     """With the pid it names a process uniquely."""
-    fields = _read(pid, "stat").rpartition(b")")[2].split()
+    fields = read_proc(pid, "stat").rpartition(b")")[2].split()
     return int(fields[19]) if fields else None
