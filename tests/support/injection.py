@@ -81,7 +81,8 @@ def read_rows(site, jobs):
     ids = ",".join("0x" + job.replace("-", "") for job in jobs)
     ends = ",".join(f"'{state}'" for state in TERMINAL)
     found = site.sql(
-        "SELECT LOWER(HEX(j.id)), j.status, j.attempts, j.losses, (SELECT COUNT(*) FROM job_events e "
+        "SELECT LOWER(HEX(j.id)), j.status, j.attempts, j.losses, "
+        "(SELECT COUNT(*) FROM job_events e "
         f"WHERE e.job_id = j.id AND e.to_status IN ({ends}) AND e.from_status <> e.to_status) "
         f"FROM jobs j WHERE j.id IN ({ids})")
     rows = {row[0]: JobRow(*row[1:]) for row in found}
@@ -137,12 +138,21 @@ def write_line(document):
             out.write(json.dumps(document) + "\n")
 
 
+def _line(row):
+    return {"row": row, "at": time.time(),
+            "test": os.environ.get("PYTEST_CURRENT_TEST", "").partition(" ")[0]}
+
+
+def impossible(row, why):
+    """This machine does not let us inject it; the table says why."""
+    write_line(_line(row) | {"impossible": why})
+
+
 @contextlib.contextmanager
 def injected(row, site, ends=("FINISHED",)):
     """ends: the terminal states that are right for jobs that this fault hits."""
     hit = Injection(row, site, ends)
-    line = {"row": row, "at": time.time(),
-            "test": os.environ.get("PYTEST_CURRENT_TEST", "").partition(" ")[0]}
+    line = _line(row)
     try:
         yield hit
     except BaseException:

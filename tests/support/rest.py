@@ -77,10 +77,14 @@ class Client:
         return result
 
     def _note(self, method, path, answer):
-        if self.accepted is None or (method, path) != ("POST", "/v1/jobs"):
+        if self.accepted is None or method != "POST" or answer.status not in (200, 201):
             return
-        if answer.status in (200, 201) and answer.json["id"] not in self.accepted:
-            self.accepted.append(answer.json["id"])
+        taken = []
+        if path == "/v1/jobs":
+            taken = [answer.json["id"]]
+        elif path == "/v1/jobs:batch":
+            taken = [item["job"]["id"] for item in answer.json["items"] if item["status"] == 201]
+        self.accepted += [job for job in taken if job not in self.accepted]
 
     def get(self, path, **headers):
         return self.call("GET", path, headers=headers)
