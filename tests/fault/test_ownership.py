@@ -178,3 +178,24 @@ def test_a_worker_that_is_told_to_stop_begins_no_lost_job_again(site, ann, queue
         ann.wait_status(job, "FINISHED")
         assert site.job_row(job, "losses", "attempts") == ["1", "1"]
         wait_empty(site, queue)
+
+
+def test_a_worker_that_wakes_after_others_took_its_job_is_refused(site, ann, queue):
+    """SIGSTOP for longer than a lease, with another worker there, then SIGCONT."""
+    traces = Traces(site.path(queue))
+    with injected("F-6 other", site) as hit:
+        worker, job, shell = start_one(site, ann, queue, traces)
+        site.worker(queue, f"{queue}-b", slots=1)
+        worker.signal(signal.SIGSTOP)
+        traces.wait_runs("job", 2, timeout_s=30)
+        assert not sluice.running(shell[0])
+        worker.signal(signal.SIGCONT)
+        hit.healed()
+        fenced = worker.wait_log("worker.job.fenced", 20)
+        assert '"fence":1' in fenced and '"fence_now":2' in fenced, fenced
+        traces.open()
+        ann.wait_status(job, "FINISHED")
+        assert len(traces.runs("job")) == 2
+        assert site.job_row(job, "losses", "attempts", "fence") == ["1", "1", "2"]
+        wait_until("it to register anew", lambda: worker.ready() == 200, 20)
+        wait_empty(site, queue)

@@ -3,6 +3,7 @@
 end, and nothing stays in a dead queue."""
 
 import json
+import signal
 
 import pytest
 
@@ -65,6 +66,32 @@ def test_a_killed_dead_letter_reader_ends_its_job_once(own, key):
         assert own.sql("SELECT outcome, state FROM dead_messages") == [["job-failed", "settled"]]
         assert own.moves(job).count("FAILED") == 1
         wait_until("no message left", lambda: "sluice.dead" not in own.messages())
+
+
+@pytest.mark.parametrize("key", DEAD_POINTS)
+def test_a_reader_that_stands_still_is_replaced_and_wakes_to_no_harm(own, key):
+    with injected(f"F-36 {key}", own, ends=["FAILED"]) as hit:
+        ann = own.client(own.web(amqp_delivery_limit=LIMIT))
+        old = own.reader("deadletter", "old", fault=f"{DEAD_POINTS[key][0]}=stop@1")
+        job = ann.submit("true")
+        wait_until("the queue", lambda: QUEUE in own.queues())
+        with own.amqp() as link:
+            link.give_back(QUEUE, LIMIT + 1)
+        old.wait_log("fault.injected")
+        own.reader("deadletter", "new")
+        hit.healed()
+        ann.wait_status(job, "FAILED")
+        wait_until("the row", lambda: settled(own), 20)
+        wait_until("no message left", lambda: "sluice.dead" not in own.messages(), 20)
+        hit.recovered()
+        old.signal(signal.SIGCONT)
+        wait_until("it to stand by", lambda: old.ready() == 200, 20)
+        with own.amqp() as link:
+            link.publish("sluice.dead", QUEUE, b"x", message_id="m-1")
+        wait_until("the other row", lambda: settled(own, 2))
+        assert own.sql("SELECT outcome FROM dead_messages WHERE job_id IS NOT NULL") == [
+            ["job-failed"]]
+        assert own.moves(job).count("FAILED") == 1 and old.alive()
 
 
 @pytest.mark.parametrize("server", ["database", "broker"])

@@ -9,7 +9,7 @@ from injection import injected
 from matrix import RECOVERY_POINTS
 from waiting import wait_until
 
-JOBS = 5
+JOBS, BATCH = 5, 100
 FAST = {"recovery_tick_ms": 200, "recovery_ramp_pause_ms": 100, "recovery_first_test_ms": 100,
         "recovery_outbox_age_ms": 1000}
 POLICY = {"recovery_application_unavailable": "constant every=500ms"}
@@ -24,7 +24,10 @@ class Held:
         self.root, ann = site.client(web, "root", "admin"), site.client(web)
         self.root.put("/v1/apps/demo/1", {"command": ["true"]}).expect(201)
         self.root.post("/v1/apps/demo/1/disable").expect(200)
-        for _ in range(count):
+        for _ in range(count // BATCH):
+            job = {"name": "held", "appId": "demo", "appVersion": "1"}
+            ann.post("/v1/jobs:batch", {"jobs": [job] * BATCH}).expect(200)
+        for _ in range(count % BATCH):
             ann.submit(appId="demo", appVersion="1")
         site.worker(**FAST, **POLICY)
         wait_until("all blocked", lambda: site.count("job_blocked") == count, 60)
@@ -80,3 +83,19 @@ def test_recovery_stopped_at_any_point_while_another_takes_over(fresh, key):
         assert old.alive() or (old.wait() == FENCED and old.log_events("recovery.fenced"))
         assert leads(old)[0]["fencing"] < leads(new)[0]["fencing"]
         held.wait_finished()
+
+
+def test_a_thousand_jobs_of_one_cause_are_released_with_a_ramp(fresh):
+    with injected("F-33", fresh) as hit:
+        held = Held(fresh, 1000)
+        first = fresh.reader("recovery", "first", **FAST)
+        wait_until("a test", lambda: first.log_events("recovery.tested"), 20)
+        held.enable()
+        hit.healed()
+        wait_until("some to go", lambda: fresh.count("job_blocked") < 950, 30)
+        first.kill9()
+        second = fresh.reader("recovery", "second", **FAST)
+        held.wait_finished(120)
+        batches = [line["jobs"] for reader in (first, second)
+                   for line in reader.log_events("recovery.released")]
+        assert sum(batches) >= 990 and batches[0] == 1 and max(batches) <= 256, batches
