@@ -113,6 +113,8 @@ static enum err_code check_head(struct exchange *x, const char *method, struct e
         return err->code; /* the URI */
     route_find(&req->uri, method, &req->match);
     req->route = req->match.route;
+    if (!req->uri.path_is_text && !(req->route && route_takes_bytes(req->route)))
+        return err_set(err, ERR_MALFORMED, "the path is not UTF-8");
     if (!req->match.allow[0])
         return err_set(err, ERR_NOT_FOUND, "there is nothing at this path");
     if (!req->route)

@@ -113,12 +113,25 @@ enum err_code job_output(struct request *req, struct err *err)
 
 /* ---- archived files -------------------------------------------------------------------------- */
 
+#define HREF_LIMIT ((size_t)4 * PATH_MAX)
+
 struct listing {
+    const struct uuid *job;
     json_t *files;
     bool truncated;
 };
 
 static void list_folder(struct listing *listing, int folder_fd, const char *prefix, unsigned depth);
+
+/* Where it can be fetched, whatever bytes its name has. */
+static json_t *file_href(const struct uuid *job, struct sv path)
+{
+    BUF_AUTO struct buf href = BUF_INIT(HREF_LIMIT);
+    char id[UUID_TEXT_SIZE];
+    buf_addf(&href, "/v1/jobs/%s/files/", uuid_text(job, id));
+    uri_encode(path, &href);
+    return json_string(href.failed ? "" : buf_text(&href));
+}
 
 static void list_entry(struct listing *listing, int folder_fd, const char *prefix, const char *name,
                        unsigned depth)
@@ -142,10 +155,11 @@ static void list_entry(struct listing *listing, int folder_fd, const char *prefi
         return;
     }
     int64_t changed_us = (int64_t)status.st_mtim.tv_sec * 1000000 + status.st_mtim.tv_nsec / 1000;
-    json_array_append_new(listing->files,
-                          json_pack("{s:o,s:I,s:o}", "path", problem_text(path, (size_t)length),
-                                    "bytes", (json_int_t)status.st_size, "modified",
-                                    view_time(changed_us)));
+    json_array_append_new(
+        listing->files,
+        json_pack("{s:o,s:o,s:I,s:o}", "path", problem_text(path, (size_t)length), "href",
+                  file_href(listing->job, (struct sv){path, (size_t)length}), "bytes",
+                  (json_int_t)status.st_size, "modified", view_time(changed_us)));
 }
 
 /* NOLINTNEXTLINE(misc-no-recursion): at most DEPTH_MAX deep */
@@ -174,7 +188,7 @@ enum err_code job_files(struct request *req, struct err *err)
     enum err_code rc = job_of_path(req, &job, err);
     if (rc)
         return rc;
-    struct listing listing = {.files = json_array()};
+    struct listing listing = {.job = &job->id, .files = json_array()};
     struct err absent = {0};
     rc = job_run_open(req->web->archive_fd, job, &run_fd, &run, &absent);
     if (rc == ERR_OK)
@@ -207,7 +221,7 @@ static enum err_code file_path(const struct request *req, struct buf *ret_path, 
 enum err_code job_file(struct request *req, struct err *err)
 {
     AUTO(job_free) struct job *job = NULL;
-    BUF_AUTO struct buf path = BUF_INIT(2048);
+    BUF_AUTO struct buf path = BUF_INIT(PATH_MAX);
     FD_AUTO int run_fd = -1;
     FD_AUTO int fd = -1;
     uint64_t run = 0;

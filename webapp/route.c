@@ -44,6 +44,11 @@ bool route_has_body(const struct route *route)
     return strcmp(route->body, "NONE") != 0;
 }
 
+bool route_takes_bytes(const struct route *route)
+{
+    return strstr(route->path, "...}") != NULL;
+}
+
 /* The next part of a pattern; false at its end. */
 static bool next_part(const char **at, struct sv *ret_part)
 {

@@ -52,6 +52,8 @@ struct route_match {
 void route_find(const struct uri *uri, const char *method, struct route_match *ret_match);
 const char *method_text(enum method method);
 bool route_has_body(const struct route *route);
+/* The path ends in the name of a file, which need not be UTF-8. */
+bool route_takes_bytes(const struct route *route);
 /* The route knows a query parameter of this name. */
 bool route_takes(const struct route *route, struct sv name);
 

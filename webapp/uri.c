@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "webapp/uri.h"
 
+#include <ctype.h>
 #include <strings.h>
 
 static int hex_value(char c)
@@ -37,7 +38,7 @@ static bool decode(struct sv text, bool plus_is_blank, char **at, struct sv *ret
     }
     *at = out;
     *ret_view = (struct sv){start, (size_t)(out - start)};
-    return sv_is_utf8(*ret_view);
+    return sv_is_utf8(text);
 }
 
 /* The part of *rest before the separator; *rest is what comes behind it. */
@@ -60,13 +61,16 @@ static enum err_code parse_path(struct uri *uri, struct sv path, char **at, stru
         return err_set(err, ERR_MALFORMED, "the path does not begin with '/'");
     struct sv rest = {path.ptr + 1, path.len - 1};
     bool last = false;
+    uri->path_is_text = true;
     while (!last) {
         if (uri->segment_count == URI_SEGMENTS_MAX)
             return err_set(err, ERR_MALFORMED, "the path has more than %d parts", URI_SEGMENTS_MAX);
         last = !rest.len || !memchr(rest.ptr, '/', rest.len);
         struct sv part = cut(&rest, '/');
-        if (!decode(part, false, at, &uri->segments[uri->segment_count++]))
+        struct sv *segment = &uri->segments[uri->segment_count++];
+        if (!decode(part, false, at, segment))
             return err_set(err, ERR_MALFORMED, "the path holds a broken escape or is not UTF-8");
+        uri->path_is_text = uri->path_is_text && sv_is_utf8(*segment);
     }
     return ERR_OK;
 }
@@ -81,7 +85,8 @@ static enum err_code parse_query(struct uri *uri, struct sv query, char **at, st
             return err_set(err, ERR_MALFORMED, "more than %d query parameters", URI_QUERY_MAX);
         struct uri_param *param = &uri->query[uri->query_count++];
         struct sv name = cut(&value, '=');
-        if (!decode(name, true, at, &param->name) || !decode(value, true, at, &param->value))
+        if (!decode(name, true, at, &param->name) || !decode(value, true, at, &param->value) ||
+            !sv_is_utf8(param->name) || !sv_is_utf8(param->value))
             return err_set(err, ERR_MALFORMED, "the query holds a broken escape or is not UTF-8");
     }
     return ERR_OK;
@@ -121,6 +126,18 @@ void uri_done(struct uri *uri)
     free(uri->raw);
     free(uri->block);
     *uri = (struct uri){0};
+}
+
+void uri_encode(struct sv path, struct buf *ret_text)
+{
+    static const char plain[] = "/-._~";
+    for (size_t i = 0; i < path.len; i++) {
+        unsigned char c = (unsigned char)path.ptr[i];
+        if (isalnum(c) || (c && strchr(plain, c)))
+            buf_add(ret_text, &path.ptr[i], 1);
+        else
+            buf_addf(ret_text, "%%%02X", c);
+    }
 }
 
 bool uri_query_at(const struct uri *uri, const char *name, size_t n, struct sv *ret_value)

@@ -78,6 +78,20 @@ def test_a_trace_of_zeros_is_no_trace(ann):
         assert (ann.get("/v1/whoami", traceparent=trace).headers["traceparent"] == trace) == told
 
 
+def test_whatever_its_name_is_a_file_that_is_listed_can_be_fetched(site, ann):
+    job = ann.submit("true")
+    folder = site.path("archive", "acme", job, "1", "files").encode()
+    os.makedirs(folder + b"/d\xe4r")
+    names = [b"d\xe4r/\xff", b"100%", b"a b?#&+", b"\xc3\xbc", b"line\nfeed", b'"\\']
+    for name in names:
+        with open(os.path.join(folder, name), "wb") as out:
+            out.write(name)
+    files = ann.get(f"/v1/jobs/{job}/files").expect(200).json["files"]
+    assert {ann.get(file["href"]).expect(200).body for file in files} == set(names)
+    ann.get(f"/v1/jobs/{job}/files/%ff").problem(404)
+    ann.get("/v1/jobs/%ff").problem(400)
+
+
 def test_what_is_no_file_in_an_archive_is_404(site, ann):
     job = ann.submit("true")
     folder = site.path("archive", "acme", job, "1", "files")

@@ -12,7 +12,7 @@ static bool parses(const char *raw)
 {
     struct uri uri;
     struct err err = {0};
-    bool good = uri_parse(raw, &uri, &err) == ERR_OK;
+    bool good = uri_parse(raw, &uri, &err) == ERR_OK && uri.path_is_text;
     uri_done(&uri);
     return good;
 }
@@ -51,6 +51,20 @@ static void broken_escapes_nul_and_bytes_that_are_not_utf8_are_refused(void **un
     assert_true(parses("/%41"));
     assert_true(parses("/a?"));
     assert_true(parses("/a?&&"));
+}
+
+static void escaped_bytes_of_a_path_are_kept_and_told(void **unused)
+{
+    (void)unused;
+    struct uri uri;
+    struct err err = {0};
+    BUF_AUTO struct buf text = BUF_INIT(100);
+    assert_ok(uri_parse("/a/%ff%20x", &uri, &err));
+    assert_false(uri.path_is_text);
+    assert_true(sv_is(uri.segments[1], "\xff x"));
+    uri_encode(SV("/a/\xff x%"), &text);
+    assert_string_equal(buf_text(&text), "/a/%FF%20x%25");
+    uri_done(&uri);
 }
 
 static void too_many_parts_and_parameters_are_refused(void **unused)
@@ -196,6 +210,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_path_is_split_before_it_is_decoded),
         TEST(broken_escapes_nul_and_bytes_that_are_not_utf8_are_refused),
+        TEST(escaped_bytes_of_a_path_are_kept_and_told),
         TEST(too_many_parts_and_parameters_are_refused),
         TEST(one_range_of_bytes_is_understood),
         TEST(a_range_behind_the_end_cannot_be_served),
