@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define LAST_WORDS 200
@@ -69,19 +70,41 @@ static void a_program_that_cannot_start_is_not_an_exit_code(void **state)
     assert_string_equal(record.start_error, "");
 }
 
-static void an_output_that_cannot_be_opened_fails_the_start(void **state)
+static void an_output_that_cannot_be_kept_is_told(void **state)
 {
     struct site *site = *state;
-    struct err err = {0};
+    const char *argv[] = {"sh", "-c", "echo lost; exit 3", NULL};
+    struct runner_start start = site_start(site, argv);
+    start.output_root = "/no/such/root";
+    struct runner_job job = site_run(site, &start);
+    struct runner_record record = site_end(site, &job.job);
+    assert_int_equal(record.exit_code, 3);
+    assert_string_equal(record.out.error, "ENOENT");
+    assert_int_equal(record.out.total_bytes, 5);
+    assert_int_equal(record.out.kept_bytes, 0);
+    assert_true(runner_record_output_failed(&record));
+}
+
+static bool is_there(struct site *site, const struct runner_start *start)
+{
+    struct stat status;
+    return fstatat(site->archive_dir, start->output_dir, &status, 0) == 0;
+}
+
+static void a_first_run_that_writes_nothing_has_no_files(void **state)
+{
+    struct site *site = *state;
     const char *argv[] = {"true", NULL};
     struct runner_start start = site_start(site, argv);
-    struct runner_job job;
-    bool existing = true;
-    start.output_root = "/no/such/root";
-    assert_ok(runner_client_start(site->client, &start, &job, &existing, &err));
-    assert_true(job.exited);
-    assert_string_equal(job.record.start_error, "ENOENT");
-    assert_string_equal(job.record.start_step, "output");
+    struct runner_job job = site_run(site, &start);
+    struct runner_record record = site_end(site, &job.job);
+    assert_int_equal(record.out.total_bytes, 0);
+    assert_string_equal(record.out.error, "");
+    assert_false(is_there(site, &start));
+    start.fence = 2; /* a later one: its files are not those of the first */
+    job = site_run(site, &start);
+    (void)site_end(site, &job.job);
+    assert_true(is_there(site, &start));
 }
 
 static void check_text(struct site *site, const char *script, const char *out, const char *error)
@@ -342,7 +365,8 @@ int main(void)
         SITE_TEST(exit_codes_are_kept),
         SITE_TEST(a_death_by_signal_is_told_as_such),
         SITE_TEST(a_program_that_cannot_start_is_not_an_exit_code),
-        SITE_TEST(an_output_that_cannot_be_opened_fails_the_start),
+        SITE_TEST(an_output_that_cannot_be_kept_is_told),
+        SITE_TEST(a_first_run_that_writes_nothing_has_no_files),
         SITE_TEST(the_streams_are_kept_apart),
         SITE_TEST(the_process_has_a_clean_beginning),
         SITE_TEST(the_working_directory_is_the_one_asked_for),

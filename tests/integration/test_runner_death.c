@@ -6,6 +6,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/fs.h"
+#include "worker/runner/journal.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -87,38 +88,44 @@ static void a_runner_that_is_told_to_stop_ends_its_jobs(void **state)
     site_wait_gone(site->runner);
 }
 
-static bool count_record(void *arg, const struct runner_record *record)
+static bool count_job(void *arg, const struct runner_job *job)
 {
-    (void)record;
-    ++*(size_t *)arg;
+    *(size_t *)arg += job->exited;
     return true;
+}
+
+static size_t ends_on_the_disk(struct site *site)
+{
+    struct err err = {0};
+    size_t count = 0;
+    assert_ok(journal_read(site->work_dir, count_job, &count, &err));
+    return count;
 }
 
 static void a_forgotten_end_is_off_the_disk(void **state)
 {
     struct site *site = *state;
     struct err err = {0};
-    size_t count = 0;
     struct runner_record record = site_shell_end(site, "exit 0");
-    assert_ok(runner_records_scan(site->work_dir, count_record, &count, &err));
-    assert_int_equal(count, 1);
+    assert_int_equal(ends_on_the_disk(site), 1);
     assert_ok(runner_client_forget(site->client, &record.job, 1, &err));
-    count = 0;
-    assert_ok(runner_records_scan(site->work_dir, count_record, &count, &err));
-    assert_int_equal(count, 0);
+    runner_client_close(site->client, true); /* it has no job: it leaves */
+    site->client = NULL;
+    site_wait_gone(site->runner);
+    assert_int_equal(ends_on_the_disk(site), 0);
 }
 
 static void a_broken_record_hinders_nobody(void **state)
 {
     struct site *site = *state;
     struct err err = {0};
-    FD_AUTO int dir = -1;
+    struct runner_record record = site_shell_end(site, "exit 6");
     site_kill_runner(site);
-    assert_ok(fs_make_dirs(site->work_dir, "jobs/junk.1", 0700, &dir, &err));
-    assert_ok(fs_write_sync(dir, RUNNER_RECORD_FILE, SV("{"), 0600, &err));
+    assert_ok(fs_write_sync(site->work_dir, "runner.journal.1", SV("{"), 0600, &err));
     assert_ok(fs_make_dirs(site->work_dir, "jobs/other", 0700, NULL, &err));
     site_connect(site);
-    assert_int_equal(site_job_count(site), 0);
+    struct runner_job job = site_only_job(site);
+    assert_memory_equal(&job.record, &record, sizeof(record));
 }
 
 /* ---- failure points ---- */
@@ -158,11 +165,14 @@ static void check_death_at(struct site *site, const char *fault, bool known,
     assert_int_equal(job.record.exit_code, reason == RUNNER_NONE ? 2 : -1);
     err_clear(&err);
     assert_ok(runner_client_forget(site->client, &job.job, 1, &err));
+    while (ends_on_the_disk(site) > 0) /* written soon, not at once */
+        (void)usleep(1000);
 }
 
 static void a_death_anywhere_leaves_no_run_and_no_result_untold(void **state)
 {
     check_death_at(*state, "runner.asked=kill", false, RUNNER_NONE);
+    check_death_at(*state, "runner.start.noted=kill", true, RUNNER_RUNNER_LOST);
     check_death_at(*state, "runner.started=kill", true, RUNNER_RUNNER_LOST);
     check_death_at(*state, "runner.child_ended=kill", true, RUNNER_RUNNER_LOST);
     check_death_at(*state, "runner.record_written=kill", true, RUNNER_NONE);
@@ -209,6 +219,49 @@ static void a_full_output_disk_cuts_the_output_only(void **state)
     assert_int_equal(record.out.kept_bytes, 0);
 }
 
+/* As if the archive root were on a server that is gone: a write waits, and only a write. */
+static void a_write_that_hangs_does_not_prolong_the_grant(void **state)
+{
+    struct site *site = *state;
+    restart_with_fault(site, "runner.output.hang=sleep:4000@1");
+    struct runner_job writes = site_shell(site, "echo out; exec sleep 1000");
+    struct runner_job quiet = site_shell(site, "exec sleep 1000");
+    int64_t begin = clock_mono_ms();
+    site_grant(site, 500, 250);
+    struct runner_record record = site_end(site, &quiet.job);
+    assert_int_equal(record.reason, RUNNER_LEASE_EXPIRED);
+    site_wait_gone(writes.pid);
+    site_grant(site, FAR_MS, 0);
+    assert_int_equal(site_shell_end(site, "exit 3").exit_code, 3);
+    assert_in_range(clock_mono_ms() - begin, 0, 3000);
+    record = site_end(site, &writes.job);
+    assert_in_range(clock_mono_ms() - begin, 3000, 2 * WAIT_MS);
+    assert_int_equal(record.reason, RUNNER_LEASE_EXPIRED);
+    assert_int_equal(record.out.total_bytes, 4);
+}
+
+/* The same for what a start needs. */
+static void a_start_that_hangs_does_not_prolong_the_grant(void **state)
+{
+    struct site *site = *state;
+    struct err err = {0};
+    const char *argv[] = {"true", NULL};
+    struct runner_job job;
+    bool existing = false;
+    restart_with_fault(site, "runner.start.noted=sleep:3000@2");
+    struct runner_job runs = site_shell(site, "exec sleep 1000");
+    struct runner_start start = site_start(site, argv);
+    site_grant(site, 500, 0);
+    int64_t begin = clock_mono_ms();
+    assert_ok(runner_client_start(site->client, &start, &job, &existing, &err));
+    assert_in_range(clock_mono_ms() - begin, 2000, WAIT_MS);
+    assert_true(job.exited);
+    assert_int_equal(job.record.reason, RUNNER_LEASE_EXPIRED);
+    struct runner_record record = site_end(site, &runs.job);
+    assert_true(record.wall_ms < 2000);
+    assert_int_equal(record.reason, RUNNER_LEASE_EXPIRED);
+}
+
 #endif
 
 int main(void)
@@ -227,6 +280,8 @@ int main(void)
         SITE_TEST(a_fork_that_fails_is_a_start_failure),
         SITE_TEST(an_end_is_told_only_once_it_is_on_the_disk),
         SITE_TEST(a_full_output_disk_cuts_the_output_only),
+        SITE_TEST(a_write_that_hangs_does_not_prolong_the_grant),
+        SITE_TEST(a_start_that_hangs_does_not_prolong_the_grant),
 #endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,52 +6,52 @@
 #include "worker/runner/procs.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define SWEEP_MS 10000 /* how long the runner tries to end what a job left behind */
 #define SWEEP_PAUSE_MS 3
 #define KILL_PAUSE_MS 100
-#define DRAIN_MS 1000 /* for a pipe that a process outside of the job holds */
-#define RECORD_PAUSE_MS 500
-#define CHUNK_BYTES ((size_t)64 * 1024)
-#define CHUNKS_AT_ONCE 8
+#define DRAIN_MS 1000     /* for a pipe that a process outside of the job holds */
+#define START_PAUSE_MS 10 /* between kills of a process that may not be there yet */
+#define KEEP_PAUSE_MS 500
 
-/* Reads a stream; false when there is nothing more yet (or for ever: it is closed then). */
-static bool read_chunk(struct runner *runner, struct run *run, size_t which)
+/* One that has something to read is the writer's from now on; one that is at its end is closed. */
+static void look_at_stream(struct runner *runner, struct run *run, size_t which)
 {
-    static char chunk[CHUNK_BYTES];
     struct watch *watch = &run->streams[which];
-    if (watch->fd < 0)
-        return false;
-    ssize_t got = read(watch->fd, chunk, sizeof(chunk));
-    if (got < 0 && errno == EINTR)
-        return true;
-    if (got < 0 && errno == EAGAIN)
-        return false;
-    if (got <= 0) {
+    struct pollfd pipe = {.fd = watch->fd, .events = POLLIN};
+    if (watch->fd < 0 || poll(&pipe, 1, 0) <= 0)
+        return;
+    if (!(pipe.revents & POLLIN)) {
         runner_unwatch(runner, watch);
-        return false;
+        return;
     }
-    output_write(&run->outputs[which], chunk, (size_t)got);
-    return true;
+    runner_release(runner, watch);
+    run->flowing = true;
+    writer_take(runner->writer, run->flow, which, &watch->fd);
 }
 
 void job_stream_ready(struct runner *runner, struct watch *watch)
 {
-    size_t which = watch == &watch->run->streams[1];
-    for (int i = 0; i < CHUNKS_AT_ONCE; i++) {
-        if (!read_chunk(runner, watch->run, which))
-            return;
-    }
+    look_at_stream(runner, watch->run, watch == &watch->run->streams[1]);
+}
+
+static pid_t pid_now(const struct run *run)
+{
+    return run->task ? atomic_load(&run->task->watch.pid) : run->job.pid;
 }
 
 void job_signal(const struct run *run, int signal_number)
 {
-    if (kill(-run->job.pid, signal_number) != 0 && run->phase == RUN_STARTING)
-        (void)kill(run->job.pid, signal_number); /* it has no group of its own yet */
+    pid_t pid = pid_now(run);
+    if (pid <= 0 && run->task)
+        atomic_store(&run->task->watch.called_off, true);
+    if (pid > 0 && kill(-pid, signal_number) != 0 && run->phase == RUN_STARTING)
+        (void)kill(pid, signal_number); /* it has no group of its own yet */
 }
 
 void job_end(struct run *run, enum runner_reason reason, int64_t grace_ms, const char *note)
@@ -83,17 +83,20 @@ static size_t list_mains(const struct runner *runner, pid_t *ret_mains)
 {
     size_t count = 0;
     for (const struct run *run = runner->runs; run; run = run->next) {
-        if (run->job.pid > 0)
-            ret_mains[count++] = run->job.pid;
+        pid_t pid = pid_now(run);
+        if (pid > 0)
+            ret_mains[count++] = pid;
     }
     qsort(ret_mains, count, sizeof(*ret_mains), compare_pids);
     return count;
 }
 
-void job_reap_orphans(const struct runner *runner)
+static bool is_alone(const struct runner *runner, const struct run *run)
 {
-    pid_t mains[RUNNER_JOBS_MAX];
-    (void)procs_orphans(mains, list_mains(runner, mains));
+    const struct run *other = runner->runs;
+    while (other && (other == run || other->phase > RUN_SWEEPING))
+        other = other->next;
+    return !other;
 }
 
 /* Signals all of the run's processes; how many live. quick: first see whether there can be any
@@ -101,12 +104,14 @@ void job_reap_orphans(const struct runner *runner)
 static size_t kill_all(const struct runner *runner, const struct run *run, bool quick)
 {
     pid_t mains[RUNNER_JOBS_MAX];
+    if (quick && !procs_orphans())
+        return 0;
     struct procs_job target = {
         .main = run->job.pid, .job = run->job.job, .run = run->job.run, .mains = mains};
     target.main_count = list_mains(runner, mains);
-    target.alone = target.main_count == 1;
+    target.alone = is_alone(runner, run);
     job_signal(run, SIGKILL); /* the group at one stroke, forks included */
-    if (quick && !procs_orphans(mains, target.main_count))
+    if (quick && !procs_orphans())
         return 0;
     return procs_signal(&target, SIGKILL);
 }
@@ -115,19 +120,17 @@ static size_t kill_all(const struct runner *runner, const struct run *run, bool 
  * does not, the others are looked for while it lives. */
 static void kill_run(const struct runner *runner, struct run *run, int64_t now)
 {
-    if (!run->killed)
+    if (!run->killed || run->task)
         job_signal(run, SIGKILL);
     else
         (void)kill_all(runner, run, false);
     run->killed = true;
-    run->kill_at = now + KILL_PAUSE_MS;
+    run->kill_at = now + (run->task ? START_PAUSE_MS : KILL_PAUSE_MS);
 }
 
 static int64_t advance_running(struct runner *runner, struct run *run, int64_t now)
 {
     if (run->child_ended) {
-        if (run->report.fd >= 0)
-            job_report_ready(runner, &run->report);
         run->phase = RUN_SWEEPING;
         job_set_end(run, now);
         run->until = now + SWEEP_MS;
@@ -201,48 +204,77 @@ static int64_t advance_sweeping(struct runner *runner, struct run *run, int64_t 
     return now;
 }
 
+static int64_t finish(struct runner *runner, struct run *run, int64_t now)
+{
+    run->phase = RUN_FINISHING;
+    if (run->flowing) {
+        writer_end(runner->writer, run->flow, DRAIN_MS);
+        run->next_at = NEVER;
+    } else {
+        run->next_at = now;
+    }
+    return run->next_at;
+}
+
 static int64_t advance_draining(struct runner *runner, struct run *run, int64_t now)
 {
     for (size_t i = 0; i < 2; i++)
-        job_stream_ready(runner, &run->streams[i]);
+        look_at_stream(runner, run, i);
     bool open = run->streams[0].fd >= 0 || run->streams[1].fd >= 0;
     if (open && now < run->until)
         return run->until; /* epoll tells of more to read */
     runner_unwatch(runner, &run->streams[0]);
     runner_unwatch(runner, &run->streams[1]);
-    run->phase = RUN_FINISHING;
-    run->next_at = now;
-    return now;
+    return finish(runner, run, now);
+}
+
+void job_written(struct runner *runner, struct flow *flow)
+{
+    struct run *run = flow_owner(flow);
+    (void)runner;
+    run->record.out = flow_result(flow, 0);
+    run->record.err = flow_result(flow, 1);
+    run->flow = NULL;
+    run->next_at = 0;
+    flow_free(flow);
+}
+
+enum err_code job_keep(struct runner *runner, struct run *run, struct err *err)
+{
+    struct runner_job job = run->job;
+    if (run->keeping) {
+        job.exited = true;
+        job.pid = 0;
+        job.record = run->record;
+    }
+    return journal_keep(runner->journal, run->entry, &job, err);
 }
 
 static int64_t advance_finishing(struct runner *runner, struct run *run, int64_t now)
 {
     struct err err = {0};
-    if (now < run->next_at)
-        return run->next_at;
-    if (!output_finish(&run->outputs[0]) || !output_finish(&run->outputs[1]))
-        return now;
-    run->record.out = output_result(&run->outputs[0]);
-    run->record.err = output_result(&run->outputs[1]);
-    enum err_code rc = FAULT_FAILS("runner.record.write")
-                           ? err_set(&err, ERR_IO, "a failure point")
-                           : runner_record_write(runner->work_dir, &run->record, &err);
-    if (rc) {
-        if (!run->record_failed)
-            log_err("runner.record.failed", &err);
-        run->record_failed = true;
-        run->next_at = now + RECORD_PAUSE_MS; /* until it is on the disk, nobody is told */
-        return run->next_at;
+    if (run->keeping || now < run->next_at)
+        return run->keeping ? NEVER : run->next_at;
+    run->keeping = true;
+    if (job_keep(runner, run, &err) == ERR_OK)
+        return NEVER;
+    log_err("runner.record.failed", &err);
+    run->keeping = false;
+    run->next_at = now + KEEP_PAUSE_MS;
+    return run->next_at;
+}
+
+void job_kept(struct runner *runner, struct run *run)
+{
+    if (run->phase == RUN_FINISHING && run->keeping) {
+        FAULT("runner.record_written");
+        flow_free(TAKE(run->flow));
+        run->phase = RUN_EXITED;
+        run->job.exited = true;
+        run->job.record = run->record;
+        server_exited(runner, run);
     }
-    FAULT("runner.record_written");
-    output_close(&run->outputs[0]);
-    output_close(&run->outputs[1]);
-    fd_close(&run->output_dir);
-    run->phase = RUN_EXITED;
-    run->job.exited = true;
-    run->job.record = run->record;
-    server_exited(runner, run);
-    return NEVER;
+    server_adopted(runner, run);
 }
 
 int64_t job_advance(struct runner *runner, struct run *run, int64_t now)
@@ -258,7 +290,7 @@ int64_t job_advance(struct runner *runner, struct run *run, int64_t now)
             due = advance_draining(runner, run, now);
         else if (run->phase == RUN_FINISHING)
             due = advance_finishing(runner, run, now);
-        if (run->phase == before || run->phase == RUN_FINISHING)
+        if (run->phase == before)
             return due;
     }
 }

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "worker/runner/runner.h"
 
-#include "common/base/fs.h"
-
-#include <fcntl.h>
-#include <unistd.h>
-
 struct run *job_find(const struct runner *runner, const struct uuid *job)
 {
     struct run *run = runner->runs;
@@ -27,13 +22,15 @@ struct run *job_add(struct runner *runner, const struct uuid *job, uint64_t fenc
     struct run *run = calloc(1, sizeof(*run));
     if (!run)
         return NULL;
+    run->entry = journal_add(runner->journal, job, number, run);
+    if (!run->entry) {
+        free(run);
+        return NULL;
+    }
     run->job = (struct runner_job){.job = *job, .fence = fence, .run = number};
     run->record =
         (struct runner_record){.job = *job, .fence = fence, .run = number, .exit_code = -1};
-    run->child = run->report = (struct watch){.fd = -1, .run = run};
-    run->streams[0] = run->streams[1] = run->child;
-    run->outputs[0] = run->outputs[1] = OUTPUT_NONE;
-    run->output_dir = -1;
+    run->child = run->streams[0] = run->streams[1] = (struct watch){.fd = -1, .run = run};
     run->wall_at = run->kill_at = NEVER;
     run->next = runner->runs;
     runner->runs = run;
@@ -41,7 +38,8 @@ struct run *job_add(struct runner *runner, const struct uuid *job, uint64_t fenc
     return run;
 }
 
-enum err_code job_hold(struct runner *runner, const struct runner_record *record, struct err *err)
+enum err_code job_hold(struct runner *runner, const struct runner_record *record,
+                       struct run **ret_run, struct err *err)
 {
     struct run *held = job_find(runner, &record->job);
     if (held && held->phase == RUN_EXITED && held->job.fence < record->fence)
@@ -54,47 +52,33 @@ enum err_code job_hold(struct runner *runner, const struct runner_record *record
     if (!run)
         return err_set(err, ERR_NOMEM, "no memory for a run");
     run->phase = RUN_EXITED;
+    run->keeping = true;
     run->record = *record;
     run->job.started_us = record->started_us;
     run->job.exited = true;
     run->job.record = *record;
-    return ERR_OK;
+    *ret_run = run;
+    return journal_hold(runner->journal, run->entry, &run->job, err);
 }
 
 enum err_code job_adopt(struct runner *runner, struct run *run, uint64_t fence, struct err *err)
 {
-    struct runner_record record = run->record;
-    enum err_code rc = ERR_OK;
     uint64_t old = run->job.fence;
-    record.fence = fence;
-    run->job.fence = fence;
-    if (run->phase == RUN_EXITED)
-        rc = runner_record_write(runner->work_dir, &record, err);
-    else
-        rc = lost_note(runner, run, err);
-    if (rc) {
-        run->job.fence = old;
-        return rc;
-    }
-    run->record.fence = run->job.record.fence = fence;
-    return ERR_OK;
+    run->job.fence = run->record.fence = run->job.record.fence = fence;
+    enum err_code rc = job_keep(runner, run, err);
+    if (rc)
+        run->job.fence = run->record.fence = run->job.record.fence = old;
+    return rc;
 }
 
 void job_forget(struct runner *runner, struct run *run)
 {
-    char dir[RUNNER_DIR_SIZE];
-    struct err ignored = {0};
-    FD_AUTO int fd = -1;
-    (void)runner_job_dir(&run->job.job, run->job.run, dir);
-    if (fs_open_beneath(runner->work_dir, dir, O_RDONLY | O_DIRECTORY, 0, &fd, &ignored) ==
-        ERR_OK) {
-        (void)unlinkat(fd, START_FILE, 0);
-        (void)unlinkat(fd, RUNNER_RECORD_FILE, 0);
-    }
+    journal_forget(runner->journal, run->entry);
     struct run **at = &runner->runs;
     while (*at != run)
         at = &(*at)->next;
     *at = run->next;
     runner->run_count--;
+    flow_free(run->flow);
     free(run);
 }

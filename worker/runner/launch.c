@@ -6,7 +6,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -17,15 +20,29 @@
 
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
 #define CANDIDATES_MAX 256
-#define REPORT_FD 3 /* in the child, from when everything else is in place */
 #define LIMITS_MAX 6
+#define STACK_BYTES ((size_t)64 * 1024)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SHARED_MEMORY 0 /* a sanitizer's notes about the memory are of one process */
+#else
+#define SHARED_MEMORY CLONE_VM
+#endif
+#define IN_CHILD __attribute__((no_sanitize("address", "undefined", "thread")))
 
 enum step { STEP_SETUP, STEP_CHDIR, STEP_LIMITS, STEP_EXEC };
 static const char *const step_names[] = {"setup", "chdir", "limits", "exec"};
 
+/* Filled by a child that could not start its program. */
 struct report {
     int step;
     int error;
+};
+
+struct launcher {
+    uint64_t soft_files;
+    int null;
+    char *stack;           /* of the child until it execs */
+    struct report *report; /* shared memory */
 };
 
 /* All that the child needs. */
@@ -41,10 +58,10 @@ struct plan {
     size_t limit_count;
     pid_t runner;
     int working_dir;
-    int null;
+    int null; /* borrowed */
     int out;
     int err;
-    int report;
+    struct report *report; /* borrowed */
 };
 
 static const char *path_of(const char *const *env)
@@ -125,10 +142,8 @@ static void plan_done(struct plan *plan)
         free(plan->paths[i]);
     free(plan->paths);
     free(plan->shell_argv);
-    fd_close(&plan->null);
     fd_close(&plan->out);
     fd_close(&plan->err);
-    fd_close(&plan->report);
 }
 
 static bool plan_words(struct plan *plan, const struct runner_start *start)
@@ -149,66 +164,53 @@ static bool plan_words(struct plan *plan, const struct runner_start *start)
     return true;
 }
 
-/* ---- in the child: async-signal-safe calls only ---- */
+/* ---- in the child: bare system calls only -------------------------------------------------- */
 
-static _Noreturn void child_fails(const struct plan *plan, int report, enum step step, int error)
+IN_CHILD static _Noreturn void child_fails(const struct plan *plan, enum step step, int error)
 {
-    struct report what = {(int)step, error};
-    ssize_t done = write(report >= 0 ? report : plan->report, &what, sizeof(what));
-    (void)done;
-    _exit(127);
+    plan->report->step = (int)step;
+    plan->report->error = error;
+    for (;;)
+        (void)syscall(SYS_exit_group, 127);
 }
 
-static void child_signals(void)
+IN_CHILD static void child_ties(const struct plan *plan)
 {
-    static const unsigned long action[8]; /* the kernel's struct: all zero is SIG_DFL */
-    sigset_t none;
-    /* Not sigaction: it keeps the C library's own two signals, which posix_spawn had ignored. */
-    for (int number = 1; number < NSIG; number++)
-        (void)syscall(SYS_rt_sigaction, number, action, NULL, (size_t)(NSIG / 8));
-    (void)sigemptyset(&none);
-    (void)pthread_sigmask(SIG_SETMASK, &none, NULL);
+    if (syscall(SYS_setsid) < 0 || syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0 ||
+        syscall(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+        child_fails(plan, STEP_SETUP, errno);
+    if (syscall(SYS_getppid) != plan->runner) /* it died before it could be heard */
+        child_fails(plan, STEP_SETUP, ESRCH);
 }
 
-static void child_ties(const struct plan *plan)
+IN_CHILD static void child_files(const struct plan *plan)
 {
-    if (setsid() < 0 || prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 ||
-        prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
-        child_fails(plan, -1, STEP_SETUP, errno);
-    if (getppid() != plan->runner) /* it died before it could be heard */
-        _exit(127);
+    (void)syscall(SYS_umask, 077);
+    if (syscall(SYS_fchdir, plan->working_dir) != 0)
+        child_fails(plan, STEP_CHDIR, errno);
+    if (syscall(SYS_dup3, plan->null, STDIN_FILENO, 0) < 0 ||
+        syscall(SYS_dup3, plan->out, STDOUT_FILENO, 0) < 0 ||
+        syscall(SYS_dup3, plan->err, STDERR_FILENO, 0) < 0 ||
+        syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0) != 0)
+        child_fails(plan, STEP_SETUP, errno);
 }
 
-static void child_files(const struct plan *plan)
-{
-    (void)umask(077);
-    if (fchdir(plan->working_dir) != 0)
-        child_fails(plan, -1, STEP_CHDIR, errno);
-    if (dup2(plan->null, STDIN_FILENO) < 0 || dup2(plan->out, STDOUT_FILENO) < 0 ||
-        dup2(plan->err, STDERR_FILENO) < 0)
-        child_fails(plan, -1, STEP_SETUP, errno);
-    if (plan->report != REPORT_FD && dup3(plan->report, REPORT_FD, O_CLOEXEC) < 0)
-        child_fails(plan, -1, STEP_SETUP, errno);
-    if (close_range(REPORT_FD + 1, ~0U, 0) != 0)
-        child_fails(plan, REPORT_FD, STEP_SETUP, errno);
-}
-
-static bool is_elsewhere(int error) /* execvpe goes on to the next directory of PATH */
+IN_CHILD static bool is_elsewhere(int error) /* execvpe goes on to the next directory of PATH */
 {
     return error == ENOENT || error == ENOTDIR || error == EACCES || error == ESTALE ||
            error == ENODEV || error == ETIMEDOUT;
 }
 
-static _Noreturn void child_execs(const struct plan *plan)
+IN_CHILD static _Noreturn void child_execs(const struct plan *plan)
 {
     int seen = 0;
     int error = ENOENT;
     for (size_t i = 0; plan->paths[i]; i++) {
-        (void)execve(plan->paths[i], plan->argv, plan->env);
+        (void)syscall(SYS_execve, plan->paths[i], plan->argv, plan->env);
         error = errno;
         if (error == ENOEXEC) {
             plan->shell_argv[1] = plan->paths[i];
-            (void)execve(plan->shell_argv[0], plan->shell_argv, plan->env);
+            (void)syscall(SYS_execve, plan->shell_argv[0], plan->shell_argv, plan->env);
         }
         if (error == EACCES)
             seen = error;
@@ -217,22 +219,55 @@ static _Noreturn void child_execs(const struct plan *plan)
         if (seen)
             error = seen;
     }
-    child_fails(plan, REPORT_FD, STEP_EXEC, error);
+    child_fails(plan, STEP_EXEC, error);
 }
 
-static _Noreturn void child_main(const struct plan *plan)
+IN_CHILD static int child_main(void *arg)
 {
+    const struct plan *plan = arg;
+    const unsigned long no_signal = 0;
     child_ties(plan);
     child_files(plan);
     for (size_t i = 0; i < plan->limit_count; i++) {
-        if (setrlimit(plan->limits[i].resource, &plan->limits[i].value) != 0)
-            child_fails(plan, REPORT_FD, STEP_LIMITS, errno);
+        if (syscall(SYS_prlimit64, 0, plan->limits[i].resource, &plan->limits[i].value, NULL) != 0)
+            child_fails(plan, STEP_LIMITS, errno);
     }
-    child_signals(); /* last: until here nothing interrupts */
+    /* Last: until here nothing interrupts. The runner has no handlers and ignores nothing. */
+    (void)syscall(SYS_rt_sigprocmask, SIG_SETMASK, &no_signal, NULL, sizeof(no_signal));
     child_execs(plan);
 }
 
-/* ---- in the runner ---- */
+/* ---- in the runner ------------------------------------------------------------------------- */
+
+enum err_code launcher_open(uint64_t soft_files, struct launcher **ret_launcher, struct err *err)
+{
+    const int anywhere = MAP_SHARED | MAP_ANONYMOUS;
+    struct launcher *launcher = calloc(1, sizeof(*launcher));
+    if (!launcher)
+        return err_set(err, ERR_NOMEM, "no memory for a launcher");
+    launcher->soft_files = soft_files;
+    launcher->null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    launcher->stack = malloc(STACK_BYTES);
+    void *shared = mmap(NULL, sizeof(struct report), PROT_READ | PROT_WRITE, anywhere, -1, 0);
+    launcher->report = shared == MAP_FAILED ? NULL : shared;
+    if (launcher->null < 0 || !launcher->stack || !launcher->report) {
+        launcher_free(launcher);
+        return err_set_errno(err, ERR_IO, errno, "cannot make ready to start processes");
+    }
+    *ret_launcher = launcher;
+    return ERR_OK;
+}
+
+void launcher_free(struct launcher *launcher)
+{
+    if (!launcher)
+        return;
+    fd_close(&launcher->null);
+    free(launcher->stack);
+    if (launcher->report)
+        (void)munmap(launcher->report, sizeof(struct report));
+    free(launcher);
+}
 
 static bool open_pipe(int *ret_read, int *ret_write)
 {
@@ -241,74 +276,71 @@ static bool open_pipe(int *ret_read, int *ret_write)
         return false;
     *ret_read = ends[0];
     *ret_write = ends[1];
-    return fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0;
+    return true;
 }
 
-static pid_t fork_blocked(const struct plan *plan)
+/* The number is in watch->pid before the child makes its first step. */
+static pid_t clone_child(struct launcher *launcher, struct plan *plan, struct launch_watch *watch)
 {
-    sigset_t all;
-    sigset_t before;
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    pid_t pid = FAULT_FAILS("runner.fork") ? (errno = EAGAIN, -1) : fork();
-    if (pid == 0)
-        child_main(plan);
-    int error = errno;
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    errno = error;
-    return pid;
+    const int flags = CLONE_VFORK | CLONE_PARENT_SETTID | SHARED_MEMORY | SIGCHLD;
+    if (FAULT_FAILS("runner.fork")) {
+        errno = EAGAIN;
+        return -1;
+    }
+    if (atomic_load(&watch->called_off)) {
+        errno = ECANCELED;
+        return -1;
+    }
+    *launcher->report = (struct report){0};
+    return clone(child_main, launcher->stack + STACK_BYTES, flags, plan, &watch->pid);
 }
 
 static void launched_done(struct launched *launched)
 {
     fd_close(&launched->pidfd);
-    fd_close(&launched->report);
     fd_close(&launched->out);
     fd_close(&launched->err);
 }
 
-enum err_code launch(const struct runner_start *start, int working_dir, uint64_t soft_files,
-                     struct launched *ret, const char **ret_step, struct err *err)
+enum err_code launch(struct launcher *launcher, const struct runner_start *start, int working_dir,
+                     struct launch_watch *watch, struct launched *ret, const char **ret_step,
+                     struct err *err)
 {
-    __attribute__((cleanup(plan_done))) struct plan plan = {
-        .runner = getpid(), .working_dir = working_dir, .out = -1, .err = -1, .report = -1};
-    struct launched launched = {.pid = -1, .pidfd = -1, .report = -1, .out = -1, .err = -1};
+    __attribute__((cleanup(plan_done))) struct plan plan = {.runner = getpid(),
+                                                            .working_dir = working_dir,
+                                                            .null = launcher->null,
+                                                            .out = -1,
+                                                            .err = -1,
+                                                            .report = launcher->report};
+    struct launched launched = {.pid = 0, .pidfd = -1, .out = -1, .err = -1};
     *ret_step = step_names[STEP_SETUP];
-    plan.null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (plan.null < 0)
-        return err_set_errno(err, ERR_IO, errno, "cannot open /dev/null");
     if (!plan_words(&plan, start))
         return err_set_errno(err, ERR_NOMEM, ENOMEM, "no memory to start a job");
-    plan_limits(&plan, &start->limits, soft_files);
-    bool ready = open_pipe(&launched.out, &plan.out) && open_pipe(&launched.err, &plan.err) &&
-                 open_pipe(&launched.report, &plan.report);
+    plan_limits(&plan, &start->limits, launcher->soft_files);
+    bool ready = open_pipe(&launched.out, &plan.out) && open_pipe(&launched.err, &plan.err);
     if (ready) {
         *ret_step = "fork";
-        launched.pid = fork_blocked(&plan);
+        launched.pid = clone_child(launcher, &plan, watch);
         ready = launched.pid > 0;
     }
-    if (ready)
+    int error = errno;
+    if (ready && launcher->report->error) {
+        *ret_step = step_names[launcher->report->step];
+        error = launcher->report->error;
+        ready = false;
+    }
+    if (ready) {
         launched.pidfd = pidfd_open(launched.pid, 0);
-    if (!ready || launched.pidfd < 0) {
-        (void)err_set_errno(err, ERR_IO, errno, "cannot start a process");
-        if (launched.pid > 0 && kill(launched.pid, SIGKILL) == 0)
-            (void)waitpid(launched.pid, NULL, 0);
+        error = errno;
+        ready = launched.pidfd >= 0;
+        if (!ready)
+            (void)kill(launched.pid, SIGKILL);
+    }
+    ret->pid = launched.pid > 0 ? launched.pid : 0;
+    if (!ready) {
         launched_done(&launched);
-        return ERR_IO;
+        return err_set_errno(err, ERR_IO, error, "cannot start a process");
     }
     *ret = launched;
     return ERR_OK;
-}
-
-int launch_report(int report_fd, const char **ret_step, int *ret_errno)
-{
-    struct report what;
-    ssize_t got = read(report_fd, &what, sizeof(what));
-    if (got < 0 && (errno == EAGAIN || errno == EINTR))
-        return -1;
-    if (got != (ssize_t)sizeof(what))
-        return 0; /* closed by exec; or killed before it: its exit status tells */
-    *ret_step = step_names[what.step];
-    *ret_errno = what.error;
-    return 1;
 }

@@ -2,6 +2,7 @@
 #include "worker/runner/runner.h"
 
 #include "common/base/log.h"
+#include "common/base/wake.h"
 #include "worker/runner/procs.h"
 
 #include <errno.h>
@@ -12,7 +13,6 @@
 #include <unistd.h>
 
 #define EVENTS_AT_ONCE 64
-#define DISK_BUDGET_MS 20
 
 enum err_code runner_watch(struct runner *runner, struct watch *watch, struct err *err)
 {
@@ -29,10 +29,15 @@ void runner_rewatch(struct runner *runner, struct watch *watch, bool writing)
     (void)epoll_ctl(runner->epoll, EPOLL_CTL_MOD, watch->fd, &event);
 }
 
+void runner_release(struct runner *runner, struct watch *watch)
+{
+    if (watch->fd >= 0)
+        (void)epoll_ctl(runner->epoll, EPOLL_CTL_DEL, watch->fd, NULL);
+}
+
 void runner_unwatch(struct runner *runner, struct watch *watch)
 {
-    if (watch->fd >= 0) /* explicitly: a copy in a child between fork and exec would keep it */
-        (void)epoll_ctl(runner->epoll, EPOLL_CTL_DEL, watch->fd, NULL);
+    runner_release(runner, watch); /* a copy in a child between clone and exec would keep it */
     fd_close(&watch->fd);
 }
 
@@ -51,7 +56,7 @@ static void signals_ready(struct runner *runner, struct watch *watch)
     if (read(watch->fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
         return;
     if (info.ssi_signo == SIGCHLD)
-        job_reap_orphans(runner);
+        (void)procs_orphans(); /* zombies that came to us while their job goes on */
     if (info.ssi_signo != SIGTERM && info.ssi_signo != SIGINT)
         return;
     log_event(LOG_WARN, "runner.stop.asked", LOG_U("jobs", job_running(runner)));
@@ -60,6 +65,21 @@ static void signals_ready(struct runner *runner, struct watch *watch)
                 "");
     runner->stopping = true;
     runner->leaving = true;
+}
+
+/* What the helper threads have done. */
+static void helpers_ready(struct runner *runner, struct watch *watch)
+{
+    struct start_task *task = NULL;
+    struct flow *flow = NULL;
+    struct run *run = NULL;
+    wake_drain(watch->fd);
+    while ((task = starter_done(runner->starter)) != NULL)
+        job_started(runner, task);
+    while ((flow = writer_done(runner->writer)) != NULL)
+        job_written(runner, flow);
+    while ((run = journal_kept(runner->journal)) != NULL)
+        job_kept(runner, run);
 }
 
 static enum err_code open_watches(struct runner *runner, struct err *err)
@@ -83,6 +103,9 @@ static enum err_code open_watches(struct runner *runner, struct err *err)
     enum err_code rc = runner_watch(runner, &runner->timer, err);
     if (rc == ERR_OK)
         rc = runner_watch(runner, &runner->signals, err);
+    runner->helpers.ready = helpers_ready;
+    if (rc == ERR_OK)
+        rc = runner_watch(runner, &runner->helpers, err);
     return rc;
 }
 
@@ -109,24 +132,14 @@ static int64_t sooner(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Everything that is due; the time of the next thing. What must happen in time (limits, leases,
- * kills) goes before what waits for the disk, and the latter does not keep the worker waiting. */
+/* Everything that is due; the time of the next thing. */
 static int64_t advance(struct runner *runner)
 {
     int64_t now = protocol_boot_ms();
     int64_t due = advance_lease(runner, now);
     procs_refresh();
-    for (struct run *run = runner->runs; run; run = run->next) {
-        if (run->phase != RUN_FINISHING)
-            due = sooner(due, job_advance(runner, run, now));
-    }
-    for (struct run *run = runner->runs; run; run = run->next) {
-        if (run->phase != RUN_FINISHING)
-            continue;
-        if (protocol_boot_ms() > now + DISK_BUDGET_MS)
-            return now;
+    for (struct run *run = runner->runs; run; run = run->next)
         due = sooner(due, job_advance(runner, run, now));
-    }
     return due;
 }
 
@@ -138,9 +151,12 @@ static bool may_leave(const struct runner *runner)
            (runner->peer.watch.fd < 0 && protocol_boot_ms() >= runner->grant_until);
 }
 
-static void set_timer(const struct runner *runner, int64_t due)
+static void set_timer(struct runner *runner, int64_t due)
 {
     struct itimerspec when = {0};
+    if (due == runner->timer_at && due > protocol_boot_ms())
+        return;
+    runner->timer_at = due;
     if (due != NEVER) {
         due = due > 0 ? due : 1;
         when.it_value.tv_sec = (time_t)(due / 1000);
@@ -172,6 +188,7 @@ enum err_code runner_loop(struct runner *runner, struct err *err)
         int64_t due = advance(runner);
         if (may_leave(runner))
             break;
+        server_flush(runner);
         set_timer(runner, due);
         rc = turn(runner, err);
     }

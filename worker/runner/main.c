@@ -8,6 +8,7 @@
 
 #include "common/base/fs.h"
 #include "common/base/log.h"
+#include "common/base/wake.h"
 #include "worker/runner/runner.h"
 
 #include <errno.h>
@@ -19,6 +20,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -101,6 +103,45 @@ static enum err_code prepare(struct runner *runner, const char *dir, bool *ret_o
     return rc;
 }
 
+/* A job must not inherit what this process ignores; nothing is handled here. */
+static void reset_signals(void)
+{
+    struct kernel_action {
+        unsigned long words[4];
+    } action;
+    /* Not sigaction: it keeps the C library's own two signals, which posix_spawn had ignored. */
+    for (int number = 1; number < NSIG; number++) {
+        const struct kernel_action defaults = {{0}};
+        if (syscall(SYS_rt_sigaction, number, NULL, &action, (size_t)(NSIG / 8)) == 0 &&
+            action.words[0] == (unsigned long)SIG_IGN)
+            (void)syscall(SYS_rt_sigaction, number, &defaults, NULL, (size_t)(NSIG / 8));
+    }
+}
+
+static enum err_code open_helpers(struct runner *runner, struct err *err)
+{
+    runner->helpers.fd = wake_open();
+    if (runner->helpers.fd < 0)
+        return err_set_errno(err, ERR_IO, errno, "cannot make a wake");
+    int wake = runner->helpers.fd;
+    enum err_code rc = journal_open(runner->work_dir, wake, &runner->journal, err);
+    if (rc == ERR_OK)
+        rc = starter_open(runner->work_dir, runner->journal, runner->soft_files, wake,
+                          &runner->starter, err);
+    if (rc == ERR_OK)
+        rc = writer_open(wake, &runner->writer, err);
+    return rc;
+}
+
+/* In this order: the journal is last, so that it writes what the others left. */
+static void close_helpers(struct runner *runner)
+{
+    starter_close(runner->starter);
+    writer_close(runner->writer);
+    journal_close(runner->journal);
+    fd_close(&runner->helpers.fd);
+}
+
 static int run(struct runner *runner)
 {
     struct err err = {0};
@@ -111,8 +152,13 @@ static int run(struct runner *runner)
     raise_file_limit(runner);
     runner->grant_until = protocol_boot_ms() + FIRST_GRANT_MS;
     log_event(LOG_INFO, "runner.started", LOG_S("name", runner->name));
-    lost_settle(runner);
-    enum err_code rc = runner_loop(runner, &err);
+    reset_signals();
+    enum err_code rc = open_helpers(runner, &err);
+    if (rc == ERR_OK) {
+        lost_settle(runner);
+        rc = runner_loop(runner, &err);
+        close_helpers(runner);
+    }
     (void)unlinkat(runner->work_dir, RUNNER_SOCKET, 0);
     if (rc) {
         log_err("runner.failed", &err);
@@ -126,7 +172,12 @@ int main(int argc, char **argv)
 {
     static const struct option options[] = {
         {"dir", required_argument, NULL, 'd'}, {"name", required_argument, NULL, 'n'}, {0}};
-    static struct runner runner = {.work_dir = -1, .lock = -1, .epoll = -1, .listener = {.fd = -1}};
+    static struct runner runner = {.work_dir = -1,
+                                   .lock = -1,
+                                   .epoll = -1,
+                                   .peer = {.watch = {.fd = -1}},
+                                   .guest = {.watch = {.fd = -1}},
+                                   .listener = {.fd = -1}};
     const char *dir = NULL;
     struct err err = {0};
     bool other = false;

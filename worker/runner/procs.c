@@ -214,21 +214,35 @@ static void signal_process(const struct proc *seen, int signal_number)
         (void)pidfd_send_signal(pidfd, signal_number, NULL, 0);
 }
 
-bool procs_orphans(const pid_t *mains, size_t main_count)
+/* The numbers in the file, or NULL. */
+static char *read_children(struct buf *ret_bytes)
 {
+    static int fd = -1; /* as long as the process lives */
+    char chunk[4096];
     char path[64];
+    ssize_t got = 0;
+    if (fd < 0) {
+        (void)snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+    }
+    do {
+        got = pread(fd, chunk, sizeof(chunk), (off_t)ret_bytes->len);
+        if (got > 0 && !buf_add(ret_bytes, chunk, (size_t)got))
+            return NULL;
+    } while (got == (ssize_t)sizeof(chunk) || (got < 0 && errno == EINTR));
+    if (got < 0)
+        return NULL;
+    return buf_add(ret_bytes, "", 1) ? ret_bytes->ptr : NULL;
+}
+
+bool procs_orphans(void)
+{
     BUF_AUTO struct buf bytes = BUF_INIT(CHILDREN_MAX);
-    struct err ignored = {0};
-    (void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)getpid(), (int)getpid());
-    if (fs_read(AT_FDCWD, path, &bytes, &ignored) != ERR_OK)
-        return true;
-    bool found = false;
-    char *at = bytes.ptr;
+    char *at = read_children(&bytes);
+    bool found = at == NULL;
     for (char *word = at ? strsep(&at, " ") : NULL; word; word = strsep(&at, " ")) {
         pid_t pid = pid_of(word);
-        if (pid == 0 || is_main(mains, main_count, pid))
-            continue;
-        if (waitpid(pid, NULL, WNOHANG) != pid)
+        if (pid > 0 && waitpid(pid, NULL, WNOHANG) != pid)
             found = true;
     }
     return found;

@@ -7,7 +7,7 @@
  * main process, or is in the main process's session or group, or has the job's id and run in its
  * environment (SLUICE_JOB_ID, SLUICE_FENCE). One that wiped all of that is found when the job is
  * the only one that runs: then everything below the runner is its own.
- * Threads: owner (the runner's only one). */
+ * Threads: owner (the runner's first one). */
 
 #include "common/base/base.h"
 #include "common/base/uuid.h"
@@ -23,9 +23,10 @@ struct procs_job {
     bool alone; /* no other job runs */
 };
 
-/* Reaps what the runner adopted and has ended; true if something else than main processes lives
- * directly below the runner (or if that cannot be told). Cheap: one small file is read. */
-bool procs_orphans(const pid_t *mains, size_t main_count);
+/* Reaps what the runner adopted and has ended; true if something that it adopted lives (or if that
+ * cannot be told). Cheap: one small file is read. To be called by the process's first thread, to
+ * which orphans come; main processes are children of the threads that started them. */
+bool procs_orphans(void);
 /* The processes are looked at again from now on; until then one look serves several jobs, which
  * is right for a job whose main process had ended before it. */
 void procs_refresh(void);

@@ -1,16 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "worker/runner/record.h"
 
-#include "common/base/fs.h"
-#include "common/base/log.h"
 #include "worker/runner/fields.h"
-
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <unistd.h>
-
-#define RECORD_MAX ((size_t)64 * 1024)
 
 static const struct {
     const char *text;
@@ -143,67 +134,4 @@ enum err_code runner_job_parse(const json_t *json, struct runner_job *ret_job, s
     if (rc == ERR_OK)
         *ret_job = job;
     return rc;
-}
-
-enum err_code runner_record_write(int work_dir_fd, const struct runner_record *record,
-                                  struct err *err)
-{
-    char path[RUNNER_DIR_SIZE];
-    FD_AUTO int dir = -1;
-    enum err_code rc =
-        fs_make_dirs(work_dir_fd, runner_job_dir(&record->job, record->run, path), 0700, &dir, err);
-    if (rc)
-        return rc;
-    json_t *json = runner_record_json(record);
-    TEXT_AUTO char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
-    json_decref(json);
-    if (!text)
-        return err_set(err, ERR_NOMEM, "no memory for an exit record");
-    return fs_write_sync(dir, RUNNER_RECORD_FILE, sv_of(text), 0600, err);
-}
-
-static enum err_code read_record(int jobs_fd, const char *name, struct runner_record *ret_record,
-                                 struct err *err)
-{
-    char path[NAME_MAX + sizeof("/" RUNNER_RECORD_FILE)];
-    (void)snprintf(path, sizeof(path), "%s/" RUNNER_RECORD_FILE, name);
-    BUF_AUTO struct buf bytes = BUF_INIT(RECORD_MAX);
-    enum err_code rc = fs_read(jobs_fd, path, &bytes, err);
-    if (rc)
-        return rc;
-    json_t *json = json_loadb(buf_text(&bytes), bytes.len, JSON_REJECT_DUPLICATES, NULL);
-    rc = json ? runner_record_parse(json, ret_record, err)
-              : err_set(err, ERR_PROTOCOL, "%s is not JSON", path);
-    json_decref(json);
-    return rc;
-}
-
-enum err_code runner_records_scan(int work_dir_fd,
-                                  bool (*each)(void *arg, const struct runner_record *record),
-                                  void *arg, struct err *err)
-{
-    int fd = openat(work_dir_fd, "jobs", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0 && errno == ENOENT)
-        return ERR_OK;
-    DIR *jobs = fd < 0 ? NULL : fdopendir(fd);
-    if (!jobs) {
-        fd_close(&fd);
-        return err_set_errno(err, ERR_IO, errno, "cannot read the directory of jobs");
-    }
-    bool go_on = true;
-    struct dirent *entry = NULL;
-    while (go_on && (entry = readdir(jobs)) != NULL) { /* NOLINT(concurrency-mt-unsafe) */
-        struct runner_record record = {0};
-        struct err bad = {0};
-        if (entry->d_name[0] == '.')
-            continue;
-        enum err_code rc = read_record(fd, entry->d_name, &record, &bad);
-        if (rc == ERR_OK)
-            go_on = each(arg, &record);
-        else if (rc != ERR_NOT_FOUND)
-            log_event(LOG_WARN, "runner.record.unreadable", LOG_S("run", entry->d_name),
-                      LOG_S("detail", bad.text));
-    }
-    (void)closedir(jobs);
-    return ERR_OK;
 }

@@ -2,8 +2,8 @@
 #ifndef WORKER_RUNNER_RECORD_H
 #define WORKER_RUNNER_RECORD_H
 
-/* record: what is known of a run and of its end. The exit record is the file `exit.json` in the
- * run's directory <work dir>/jobs/<uuid>.<run>/, on the disk (fsync) before anybody is told of it.
+/* record: what is known of a run and of its end. The exit record is in the runner's journal (see
+ * journal.h), on the disk before anybody is told of it.
  * Threads: any. Memory: records hold no pointers. */
 
 #include "common/base/err.h"
@@ -16,7 +16,6 @@
 #define RUNNER_ERRNO_SIZE 24
 #define RUNNER_STEP_SIZE 16
 #define RUNNER_DIR_SIZE 72 /* "jobs/<uuid>.<run>" and its NUL fit */
-#define RUNNER_RECORD_FILE "exit.json"
 
 enum runner_reason {
 #define RUNNER_REASON(name, text, infrastructure) RUNNER_##name,
@@ -81,15 +80,5 @@ MUST_USE enum err_code runner_record_parse(const json_t *json, struct runner_rec
 json_t *runner_job_json(const struct runner_job *job);
 MUST_USE enum err_code runner_job_parse(const json_t *json, struct runner_job *ret_job,
                                         struct err *err);
-
-/* Replaces exit.json in the run's directory (fsync, rename, fsync). */
-MUST_USE enum err_code runner_record_write(int work_dir_fd, const struct runner_record *record,
-                                           struct err *err);
-/* Calls back for every exit record beneath <work dir>/jobs, whether a living runner holds it (then
- * it is in the runner's list too) or not. A file that cannot be read is logged and passed over;
- * a callback that returns false ends the scan. */
-MUST_USE enum err_code
-runner_records_scan(int work_dir_fd, bool (*each)(void *arg, const struct runner_record *record),
-                    void *arg, struct err *err);
 
 #endif

@@ -7,11 +7,6 @@
 
 #define GRACE_MAX_MS ((json_int_t)24 * 3600 * 1000)
 
-static json_t *job_answer(const struct run *run)
-{
-    return json_pack("{s:o}", "job", runner_job_json(&run->job));
-}
-
 json_t *request_start_answer(const struct run *run, bool existing)
 {
     return json_pack("{s:o, s:b}", "job", runner_job_json(&run->job), "existing", existing);
@@ -109,7 +104,7 @@ static enum err_code do_start(struct runner *runner, struct request *request, js
     else
         rc = may_start(runner, err);
     if (rc == ERR_OK && !held)
-        rc = job_start(runner, &start, &run, err);
+        rc = job_start(runner, request->message, &start, &run, err);
     if (run) {
         run->asked = request->id;
         run->asked_by = runner->peer_generation;
@@ -122,6 +117,7 @@ static enum err_code do_start(struct runner *runner, struct request *request, js
 static enum err_code do_adopt(struct runner *runner, struct request *request, json_t **ret_body,
                               struct err *err)
 {
+    (void)ret_body;
     const char *job = NULL;
     json_int_t fence = 0;
     json_int_t new_fence = 0;
@@ -136,8 +132,11 @@ static enum err_code do_adopt(struct runner *runner, struct request *request, js
         rc = err_set(err, ERR_INVALID, "new_fence is not above fence");
     if (rc == ERR_OK)
         rc = job_adopt(runner, run, (uint64_t)new_fence, err);
-    if (rc == ERR_OK)
-        *ret_body = job_answer(run);
+    if (rc == ERR_OK) {
+        run->adopting = request->id;
+        run->asked_by = runner->peer_generation;
+        request->later = true;
+    }
     return rc;
 }
 

@@ -2,25 +2,28 @@
 #ifndef WORKER_RUNNER_RUNNER_H
 #define WORKER_RUNNER_RUNNER_H
 
-/* runner: the inside of sluice-runner. One thread, one epoll; all times are CLOCK_BOOTTIME
- * milliseconds (protocol_boot_ms).
+/* runner: the inside of sluice-runner. The loop, one thread with one epoll, talks to the worker and
+ * ends what is to be ended in time; so it waits for no disk. What may have to wait is done by
+ * helper threads: starter (folders, exec), writer (output), journal (exit records). They raise one
+ * wake. All times are CLOCK_BOOTTIME milliseconds (protocol_boot_ms).
  *
- * A run goes through the phases in order, moved on by job_advance only:
- *   STARTING  forked; the program is not running yet
+ * A run goes through these phases in order:
+ *   STARTING  the starter has it; the program is not running yet
  *   RUNNING   the main process lives
  *   SWEEPING  it ended (and is kept as a zombie, so that its number stays its own) while the
  *             other processes of the job are ended
- *   DRAINING  nobody is left to write; the pipes are read to their end
+ *   DRAINING  nobody is left to write; the pipes are emptied
  *   FINISHING the output files get their final form, then the exit record is written
  *   EXITED    the record is on the disk; held until the worker forgets it
- * Threads: owner. */
+ * Threads: owner. Longer than 160 lines: what the parts of the loop share is in one place. */
 
-#include "worker/runner/output.h"
+#include "worker/runner/journal.h"
 #include "worker/runner/protocol.h"
+#include "worker/runner/starter.h"
+#include "worker/runner/writer.h"
 
 #define LOG_FILE "runner.log"
 #define LOCK_FILE "runner.lock"
-#define START_FILE "start.json"
 #define EXIT_LOCKED 75 /* another runner of this name lives */
 #define NEVER INT64_MAX
 
@@ -37,7 +40,8 @@ struct watch {
 struct link {
     struct watch watch;
     struct buf in;
-    struct buf out; /* what the socket did not take yet */
+    struct buf out; /* to be sent by server_flush */
+    bool writing;   /* the socket did not take all of it */
 };
 
 enum run_phase {
@@ -54,22 +58,24 @@ struct run {
     struct runner_job job;
     struct runner_record record; /* grows; copied to job when it is on the disk */
     enum run_phase phase;
-    bool child_ended;  /* the main process is a zombie */
-    json_int_t asked;  /* start request that waits for its answer, or 0 */
-    uint64_t asked_by; /* generation of the connection that sent it */
+    bool child_ended;    /* the main process is a zombie */
+    json_int_t asked;    /* start request that waits for its answer, or 0 */
+    json_int_t adopting; /* the same for adopt */
+    uint64_t asked_by;   /* generation of the connection that sent it */
     struct runner_limits limits;
+    struct start_task *task; /* while STARTING */
     struct watch child;      /* pidfd */
-    struct watch report;     /* what the child says of its exec */
-    struct watch streams[2]; /* stdout, stderr */
-    struct output outputs[2];
-    int output_dir;
+    struct watch streams[2]; /* stdout, stderr: until there is something to read */
+    struct flow *flow;       /* NULL once its results are in the record */
+    bool flowing;            /* the writer has it */
+    struct journal_entry *entry;
+    bool keeping; /* the journal was asked to keep the end */
     int64_t started_ms;
     int64_t wall_at; /* TERM for the wall limit; NEVER */
     int64_t kill_at; /* KILL to everything; NEVER until it is being ended */
     int64_t next_at; /* next try of the phase */
     int64_t until;   /* the phase gives up */
     bool killed;     /* KILL was sent */
-    bool record_failed;
 };
 
 struct runner {
@@ -78,8 +84,13 @@ struct runner {
     const char *name;
     int epoll;
     struct watch timer;
+    int64_t timer_at; /* as set last */
     struct watch signals;
     struct watch listener;
+    struct watch helpers; /* the wake of the three */
+    struct journal *journal;
+    struct starter *starter;
+    struct writer *writer;
     struct link peer;  /* the worker; its fd is -1 while none is connected */
     struct link guest; /* the newest connection that has not said hello */
     uint64_t peer_generation;
@@ -98,41 +109,45 @@ MUST_USE enum err_code runner_watch(struct runner *runner, struct watch *watch, 
 /* Changes what is watched for: reading, and writing too if there is something to write. */
 void runner_rewatch(struct runner *runner, struct watch *watch, bool writing);
 void runner_unwatch(struct runner *runner, struct watch *watch); /* closes its fd */
+void runner_release(struct runner *runner, struct watch *watch); /* leaves its fd open */
 MUST_USE enum err_code runner_loop(struct runner *runner, struct err *err);
 
 /* job_table.c */
 struct run *job_find(const struct runner *runner, const struct uuid *job);
 size_t job_running(const struct runner *runner); /* runs that have not exited */
-/* An empty run in the table; NULL when memory is short. */
+/* A run in the table, with its entry in the journal; NULL when memory is short. */
 struct run *job_add(struct runner *runner, const struct uuid *job, uint64_t fence, uint64_t number);
-/* Takes over an exit record that is on the disk. */
+/* Takes over an exit record that a former runner left; ERR_DUPLICATE: a later one is held. */
 MUST_USE enum err_code job_hold(struct runner *runner, const struct runner_record *record,
-                                struct err *err);
+                                struct run **ret_run, struct err *err);
+/* Answered when it is on the disk. */
 MUST_USE enum err_code job_adopt(struct runner *runner, struct run *run, uint64_t fence,
                                  struct err *err);
 void job_forget(struct runner *runner, struct run *run); /* an exited one */
 
 /* job_start.c */
-/* Always adds a run, if memory allows: one that could not be started is about to exit. */
-MUST_USE enum err_code job_start(struct runner *runner, const struct runner_start *start,
-                                 struct run **ret_run, struct err *err);
-void job_report_ready(struct runner *runner, struct watch *watch);
+/* Adds a run and asks for its process; start leads into message. One that could not be started is
+ * about to exit. */
+MUST_USE enum err_code job_start(struct runner *runner, json_t *message,
+                                 struct runner_start *take_start, struct run **ret_run,
+                                 struct err *err);
+void job_started(struct runner *runner, struct start_task *task); /* takes it */
 void job_set_end(struct run *run, int64_t now);
 
 /* job.c */
 void job_stream_ready(struct runner *runner, struct watch *watch);
-void job_signal(const struct run *run, int signal_number); /* to the main process's group */
+/* To the main process's group; a process that is not there yet is called off. */
+void job_signal(const struct run *run, int signal_number);
 /* TERM now, KILL after grace_ms; the first reason stays, an earlier KILL counts. */
 void job_end(struct run *run, enum runner_reason reason, int64_t grace_ms, const char *note);
-/* Moves on as far as it can, but waits for no disk before it has been in FINISHING when called;
- * when it wants to be called again at the latest. */
+/* Moves on as far as it can; when it wants to be called again at the latest. */
 int64_t job_advance(struct runner *runner, struct run *run, int64_t now);
-/* Zombies that the runner adopted while their job goes on. */
-void job_reap_orphans(const struct runner *runner);
+void job_written(struct runner *runner, struct flow *flow); /* takes it */
+/* What the journal is to say of it now, on the disk. */
+MUST_USE enum err_code job_keep(struct runner *runner, struct run *run, struct err *err);
+void job_kept(struct runner *runner, struct run *run); /* it does */
 
 /* lost.c */
-/* Notes on the disk that a run was started, so that the next runner knows of it. */
-MUST_USE enum err_code lost_note(struct runner *runner, const struct run *run, struct err *err);
 /* At the start: ends what is left of runs whose runner died, and writes their records. */
 void lost_settle(struct runner *runner);
 
@@ -147,5 +162,7 @@ void server_close(struct runner *runner);
 void server_hear(struct runner *runner); /* what the worker has sent already, without waiting */
 void server_started(struct runner *runner, struct run *run); /* answers the start request */
 void server_exited(struct runner *runner, struct run *run);  /* answers it, or sends the event */
+void server_adopted(struct runner *runner, struct run *run); /* answers the adopt request */
+void server_flush(struct runner *runner);                    /* sends what was said since */
 
 #endif

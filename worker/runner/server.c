@@ -11,6 +11,7 @@
 
 static void link_close(struct runner *runner, struct link *link)
 {
+    link->writing = false;
     runner_unwatch(runner, &link->watch);
     buf_done(&link->in);
     buf_done(&link->out);
@@ -35,7 +36,18 @@ static void link_flush(struct runner *runner, struct link *link)
     if (sent > 0)
         memmove(link->out.ptr, link->out.ptr + sent, link->out.len - sent);
     link->out.len -= sent;
-    runner_rewatch(runner, &link->watch, link->out.len > 0);
+    if (link->writing != (link->out.len > 0)) {
+        link->writing = link->out.len > 0;
+        runner_rewatch(runner, &link->watch, link->writing);
+    }
+}
+
+void server_flush(struct runner *runner)
+{
+    if (runner->peer.watch.fd >= 0 && runner->peer.out.len > 0 && !runner->peer.writing)
+        link_flush(runner, &runner->peer);
+    if (runner->guest.watch.fd >= 0 && runner->guest.out.len > 0 && !runner->guest.writing)
+        link_flush(runner, &runner->guest);
 }
 
 /* Takes the reference. */
@@ -43,9 +55,7 @@ static void say(struct runner *runner, struct link *link, json_t *message)
 {
     struct err err = {0};
     if (link->watch.fd >= 0 &&
-        protocol_pack(&link->out, message, RUNNER_ANSWER_MAX, &err) == ERR_OK)
-        link_flush(runner, link);
-    else if (link->watch.fd >= 0) {
+        protocol_pack(&link->out, message, RUNNER_ANSWER_MAX, &err) != ERR_OK) {
         log_err("runner.worker.unreachable", &err);
         link_close(runner, link);
     }
@@ -65,6 +75,14 @@ void server_started(struct runner *runner, struct run *run)
     if (run->asked && run->asked_by == runner->peer_generation)
         answer(runner, &runner->peer, run->asked, request_start_answer(run, false));
     run->asked = 0;
+}
+
+void server_adopted(struct runner *runner, struct run *run)
+{
+    if (run->adopting && run->asked_by == runner->peer_generation)
+        answer(runner, &runner->peer, run->adopting,
+               json_pack("{s:o}", "job", runner_job_json(&run->job)));
+    run->adopting = 0;
 }
 
 void server_exited(struct runner *runner, struct run *run)
@@ -115,6 +133,7 @@ static void welcome(struct runner *runner, json_t *message)
     if (greet(runner, message, &err) != ERR_OK) {
         log_err("runner.hello.refused", &err);
         say(runner, &runner->guest, protocol_error_json(id, &err));
+        link_flush(runner, &runner->guest);
         link_close(runner, &runner->guest);
         return;
     }
@@ -124,6 +143,7 @@ static void welcome(struct runner *runner, json_t *message)
     runner->peer = runner->guest;
     runner->peer.watch = watch;
     runner->guest.watch.fd = -1;
+    runner->guest.writing = false;
     runner->guest.in = BUF_INIT(runner->peer.in.limit);
     runner->guest.out = BUF_INIT(runner->peer.out.limit);
     runner->peer_generation++;
@@ -215,6 +235,7 @@ enum err_code server_open(struct runner *runner, struct err *err)
 
 void server_close(struct runner *runner)
 {
+    server_flush(runner);
     link_close(runner, &runner->guest);
     link_close(runner, &runner->peer);
     fd_close(&runner->listener.fd);
