@@ -60,7 +60,7 @@ enum err_code job_get(struct request *req, struct err *err)
     return ERR_OK;
 }
 
-static json_t *event_view(const struct job_event *event)
+json_t *job_event_view(const struct job_event *event)
 {
     json_t *view = json_object();
     json_object_set_new(view, "seq", json_integer((json_int_t)event->seq));
@@ -97,7 +97,7 @@ enum err_code job_events(struct request *req, struct err *err)
         return rc;
     json_t *list = json_array();
     for (size_t i = 0; i < events.count; i++)
-        json_array_append_new(list, event_view(&events.items[i]));
+        json_array_append_new(list, job_event_view(&events.items[i]));
     json_t *next = events.count == limit
                        ? json_integer((json_int_t)events.items[events.count - 1].seq)
                        : json_null();

@@ -9,6 +9,7 @@
 #include "common/service/servers.h"
 #include "webapp/follow.h"
 #include "webapp/job_wait.h"
+#include "webapp/listen.h"
 #include "webapp/sweeper.h"
 #include "webapp/ui.h"
 
@@ -41,6 +42,7 @@ static void on_event(void *arg, struct sv routing_key, struct sv body)
         return;
     waiters_wake(web->waiters, &id);
     followers_wake(web->followers, &id);
+    listeners_wake(web->listeners);
 }
 
 static enum err_code open_bus(struct web *web, struct err *err)
@@ -91,6 +93,8 @@ static enum err_code web_open(struct web *web, struct err *err)
     if (rc == ERR_OK)
         rc = followers_open(web, &web->followers, err);
     if (rc == ERR_OK)
+        rc = listeners_open(web, &web->listeners, err);
+    if (rc == ERR_OK)
         rc = router_open(web->store, &web->router, err);
     if (rc == ERR_OK)
         rc = sweeper_open(web->store, web->cfg->limits_idempotency_hours, &web->sweeper, err);
@@ -112,6 +116,7 @@ static void web_close(struct web *web)
 {
     waiters_stop(web->waiters);
     followers_stop(web->followers);
+    listeners_stop(web->listeners);
     if (web->server)
         server_stop(web->server, STOP_GRACE_MS);
     submitter_stop(web->submitter);
@@ -126,6 +131,7 @@ static void web_close(struct web *web)
     sweeper_free(web->sweeper);
     waiters_free(web->waiters);
     followers_free(web->followers);
+    listeners_free(web->listeners);
     store_free(web->store);
     auth_close(web->auth);
     fd_close(&web->archive_fd);

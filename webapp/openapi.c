@@ -54,6 +54,8 @@ static json_t *content_of(const char *answer)
 {
     if (strcmp(answer, "Bytes") == 0)
         return json_pack("{s:{},s:{}}", "application/octet-stream", "text/event-stream");
+    if (strcmp(answer, "EventStream") == 0)
+        return json_pack("{s:{}}", "text/event-stream");
     if (strcmp(answer, "Metrics") == 0)
         return json_pack("{s:{}}", "text/plain");
     if (strcmp(answer, "Contract") == 0)

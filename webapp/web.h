@@ -18,6 +18,7 @@
 
 struct waiters;
 struct followers;
+struct listeners;
 struct sweeper;
 struct ui;
 
@@ -32,6 +33,7 @@ struct web {
     struct router *router;
     struct waiters *waiters;
     struct followers *followers;
+    struct listeners *listeners;
     struct sweeper *sweeper;
     struct ui *ui;
     struct server *server;

@@ -8,6 +8,7 @@
 #include "common/store/outbox_store.h"
 #include "webapp/follow.h"
 #include "webapp/job_wait.h"
+#include "webapp/listen.h"
 
 static struct metric answers =
     METRIC_COUNTER_BY("sluice_http_answers_total", "Answers by class of status", "class", "1xx",
@@ -98,9 +99,28 @@ static int64_t read_followers(void *arg)
     return (int64_t)followers_count(web->followers);
 }
 
+static int64_t read_listeners(void *arg)
+{
+    const struct web *web = arg;
+    struct listen_counters counters;
+    listeners_counters(web->listeners, &counters);
+    return (int64_t)counters.listeners;
+}
+
+static int64_t read_listeners_dropped(void *arg)
+{
+    const struct web *web = arg;
+    struct listen_counters counters;
+    listeners_counters(web->listeners, &counters);
+    return (int64_t)counters.dropped;
+}
+
 static struct metric gauges[] = {
     METRIC_GAUGE_OF("sluice_http_waits", "Requests that wait for the end of a job", read_waits),
     METRIC_GAUGE_OF("sluice_http_followers", "Streams of output", read_followers),
+    METRIC_GAUGE_OF("sluice_http_listeners", "Streams of events", read_listeners),
+    METRIC_GAUGE_OF("sluice_http_listeners_dropped_total", "Listeners who read too slowly",
+                    read_listeners_dropped),
     METRIC_GAUGE_OF("sluice_http_connections", "Open connections", read_connections),
     METRIC_GAUGE_OF("sluice_http_waiting", "Requests that wait for a thread", read_waiting),
     METRIC_GAUGE_OF("sluice_http_busy_threads", "Threads that handle a request", read_busy),

@@ -153,6 +153,7 @@ static void roles_are_as_they_were_decided(void **unused)
         {"dead_replay", "operator", "operator"},
         {"dead_discard", "operator", "operator"},
         {"overview", "viewer", "viewer"},
+        {"events", "viewer", "viewer"},
         {"whoami", "viewer", "viewer"},
         {"openapi", NULL, NULL},
         {"livez", NULL, NULL},
@@ -174,7 +175,7 @@ static void roles_are_as_they_were_decided(void **unused)
 
 static void check_reference(const json_t *document, const char *name)
 {
-    static const char *const special[] = {"NONE",    "Nothing",  "Bytes",
+    static const char *const special[] = {"NONE",    "Nothing",  "Bytes", "EventStream",
                                           "Metrics", "Contract", "Page"};
     for (size_t i = 0; i < ARRAY_LEN(special); i++) {
         if (strcmp(special[i], name) == 0)
