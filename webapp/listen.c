@@ -7,7 +7,7 @@
 
 #define POLL_MS 200  /* how often the history is looked at while somebody listens */
 #define IDLE_MS 1000 /* and while nobody does */
-#define BEAT_MS 15000
+#define BEAT_MS 10000
 #define REST_MS 20 /* between two looks, however much happens */
 #define PAGE_ROWS 500
 #define PAGES_AT_ONCE 32 /* of those who come back, between two looks at the history */

@@ -286,5 +286,6 @@ def test_one_who_does_not_read_harms_nobody(site, web, ann, vic):
     for stream in idle + [fast, slow, again]:
         stream.close()
     assert flooded_kb - opened_kb < 32 * 1024
+    # Each is found out when it is written to for the second time.
     wait_until("the streams to be forgotten", lambda: "sluice_http_listeners 0"
-               in vic.get("/metrics").body.decode(), 30)
+               in vic.get("/metrics").body.decode(), 60)
