@@ -8,6 +8,7 @@
 #include "worker/outcome.h"
 #include "worker/receive.h"
 #include "worker/stats.h"
+#include "worker/sweep.h"
 
 #include <unistd.h>
 
@@ -278,6 +279,8 @@ enum err_code incarnation_start(struct worker *w, struct err *err)
     enum err_code rc = find_runner(w, err);
     if (rc == ERR_OK)
         rc = runner_link_list(w->runner, &found, &count, err);
+    if (rc == ERR_OK)
+        sweep_run_dirs(w, found, count);
     if (rc == ERR_OK)
         rc = make_slots(w, count, err);
     if (rc == ERR_OK)

@@ -86,13 +86,14 @@ void run_remove_dir(struct run *run)
 }
 
 /* The runner's record goes, then the directory; what cannot be done now is done at the next start,
- * when the runner still lists the run. */
+ * when the runner still lists the run, or the sweep finds its directory. */
 static void clean_up(struct run *run)
 {
     struct err err = {0};
     enum err_code rc = ERR_OK;
     if (run->started)
         rc = runner_link_forget(run->w->runner, &run->job->id, run->runner_fence, &err);
+    FAULT("worker.forgotten");
     if (rc == ERR_OK || rc == ERR_NOT_FOUND)
         run_remove_dir(run);
     else

@@ -4,6 +4,8 @@
 Points up to `worker.started` are passed while the job waits at its gate, the others after its end.
 """
 
+import os
+
 import pytest
 
 import sluice
@@ -14,7 +16,7 @@ from waiting import wait_until
 
 # is there a process when the worker dies there
 POINTS = {"K5": False, "claim": False, "K6": False, "K7": True, "K8": True, "move": True}
-END_POINTS = ["K9", "K10", "K11", "K12"]
+END_POINTS = ["K9", "K10", "K11", "forgotten", "K12"]
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +73,8 @@ def test_a_worker_that_comes_back_goes_on(site, ann, queue, key):
         check_end(site, ann, job, traces)
         runs = traces.runs("job")
         assert len(runs) == 1 and runs[:1] == (shells or runs)
+        folder = site.path("work", worker.name, "jobs")
+        wait_until("no folder of a run to be left", lambda: not os.listdir(folder))
         assert site.job_row(job, "attempts") == ["1"]
 
 
@@ -103,7 +107,7 @@ def test_a_cancel_at_any_point_leaves_one_end_and_no_process(site, ann, queue, k
         answer = ann.cancel(job)
         ended = ann.wait_end(job, timeout_s=10)
         wait_until("its processes to be gone", lambda: not sluice.job_pids(job), 5)
-        if key in ("K11", "K12"):
+        if key in ("K11", "forgotten", "K12"):
             assert answer.status == 409 and ended["status"] == "FINISHED"
         elif key in POINTS:
             assert ended["status"] == "CANCELLED"

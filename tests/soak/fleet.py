@@ -2,6 +2,7 @@
 """fleet: the programs and servers of a soak, supervised: what ends is started again, what a fault
 holds down is started when the fault is over."""
 
+import os
 import signal
 import threading
 import time
@@ -164,3 +165,8 @@ class Fleet:
 
     def job_processes(self):
         return sluice.job_pids_below(self.site.path("work"))
+
+    def run_folders(self):
+        """What runs left in the workers' folders."""
+        return [os.path.join(name, run) for name in WORKERS
+                for run in os.listdir(self.site.path("work", name, "jobs"))]

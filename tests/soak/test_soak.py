@@ -117,6 +117,8 @@ def settle(site, fleet):
     site.wait_clean(60)
     wait_until(lambda: f"no process of a job: {fleet.job_processes()}",
                lambda: not fleet.job_processes(), 20)
+    wait_until(lambda: f"no folder of a run: {fleet.run_folders()}",
+               lambda: not fleet.run_folders(), 20)
 
 
 def check_garbage(site, injector):

@@ -15,6 +15,7 @@ WORKER_POINTS = {
     "K9": ("worker.child_ended", "saw the job end"),
     "K10": ("worker.output_kept", "kept the output"),
     "K11": ("worker.terminal_committed", "committed the end"),
+    "forgotten": ("worker.forgotten", "had its runner forget the run"),
     "K12": ("worker.acknowledged", "acknowledged the message"),
 }
 WEB_POINTS = {
