@@ -122,11 +122,19 @@ static enum err_code check_head(struct exchange *x, const char *method, struct e
     return ERR_OK;
 }
 
+/* These hold no thread for long, whatever becomes of the database. */
+static bool is_quick(const struct route *route)
+{
+    return route->id == ROUTE_readyz || route->id == ROUTE_metrics || route->id == ROUTE_whoami ||
+           route->id == ROUTE_openapi;
+}
+
 /* Suspends the connection and gives the request to a handler thread. */
 static enum MHD_Result hand_over(struct exchange *x, bool check_only)
 {
     struct server *server = x->server;
-    if (pool_waiting(server->pool) >= server->web->cfg->web_queue_max) {
+    struct pool *pool = is_quick(x->req.route) ? server->quick : server->pool;
+    if (pool_waiting(pool) >= server->web->cfg->web_queue_max) {
         pthread_mutex_lock(&server->lock);
         server->overloaded++;
         pthread_mutex_unlock(&server->lock);
@@ -135,11 +143,12 @@ static enum MHD_Result hand_over(struct exchange *x, bool check_only)
     }
     x->handed_ms = clock_mono_ms();
     x->check_only = check_only;
+    atomic_store(&x->in_line, true);
     if (!exchange_advance(x, check_only ? STAGE_CHECK : STAGE_HANDLE))
         return MHD_NO;
     atomic_fetch_add(&x->refs, 1);
     MHD_suspend_connection(x->mhd);
-    pool_push(server->pool, POOL_NEW, &x->item);
+    pool_push(pool, POOL_NEW, &x->item);
     return MHD_YES;
 }
 
@@ -287,8 +296,12 @@ enum MHD_Result exchange_step(struct exchange *x, const char *method, const char
         return on_head(x, method);
     if (stage == STAGE_ANSWERED)
         return send_reply(x, &x->req.reply);
-    if (stage == STAGE_LATE)
+    if (stage == STAGE_LATE) {
+        if (x->late.response)
+            log_event(LOG_WARN, "http.late", LOG_S("id", x->req.id),
+                      LOG_S("route", x->req.route->name), LOG_U("status", x->late.status));
         return send_reply(x, &x->late);
+    }
     if (stage == STAGE_CHECKED && *size == 0)
         return on_checked(x);
     if (stage != STAGE_BODY && stage != STAGE_CHECKED)
@@ -335,6 +348,10 @@ void exchange_run(struct pool_item *item)
 {
     struct exchange *x = (struct exchange *)item;
     struct err err = {0};
+    if (!atomic_exchange(&x->in_line, false) && !x->req.then) { /* the clock gave it up */
+        exchange_drop(x);
+        return;
+    }
     log_set_request(x->req.id);
     if (x->check_only) {
         x->refusal.code = request_check(&x->req, &x->refusal);

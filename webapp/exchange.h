@@ -31,9 +31,10 @@ struct exchange {
     struct MHD_Connection *mhd;
     struct conn *conn;
     atomic_uint refs;
-    enum stage stage; /* lock */
-    bool is_head;     /* HEAD, or GET */
-    bool check_only;  /* the handler thread shall only check */
+    enum stage stage;    /* lock */
+    bool is_head;        /* HEAD, or GET */
+    bool check_only;     /* the handler thread shall only check */
+    atomic_bool in_line; /* no thread has begun it; whoever sets it to false has it */
     bool ignore_body;
     bool must_close;    /* what follows on the connection is not to be trusted */
     struct err refusal; /* found before a handler was asked */
@@ -58,6 +59,7 @@ struct server {
     struct web *web;
     struct MHD_Daemon *daemon;
     struct pool *pool;
+    struct pool *quick; /* for what must be answered though all threads of the other are held up */
     pthread_mutex_t lock;
     pthread_cond_t changed;  /* stop was asked, or an exchange has ended */
     struct conn *conns;      /* lock */
@@ -70,6 +72,7 @@ struct server {
     pthread_t clock;
     bool has_clock;
     int64_t deadline_ms;
+    int64_t line_ms; /* longest wait for a handler thread */
 };
 
 /* exchange.c: what becomes of one request */

@@ -10,6 +10,7 @@
 #include "webapp/follow.h"
 #include "webapp/job_wait.h"
 #include "webapp/listen.h"
+#include "webapp/probe.h"
 #include "webapp/sweeper.h"
 #include "webapp/ui.h"
 
@@ -105,6 +106,8 @@ static enum err_code web_open(struct web *web, struct err *err)
     if (rc == ERR_OK)
         rc = submitter_open(web->store, web->cfg->web_queue_max, &web->submitter, err);
     if (rc == ERR_OK)
+        rc = probe_open(web->cfg, web->store, &web->probe, err);
+    if (rc == ERR_OK)
         rc = server_open(web, &web->server, err);
     if (rc == ERR_OK)
         web_metrics_start(web);
@@ -129,6 +132,7 @@ static void web_close(struct web *web)
     outbox_close(web->outbox);
     router_free(web->router);
     sweeper_free(web->sweeper);
+    probe_close(web->probe);
     waiters_free(web->waiters);
     followers_free(web->followers);
     listeners_free(web->listeners);

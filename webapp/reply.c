@@ -75,8 +75,6 @@ void reply_problem(struct request *req, const struct err *err, json_t *problem)
         reply_header(req, "Retry-After", RETRY_AFTER_S);
     if (err->code == ERR_METHOD)
         reply_header(req, "Allow", req->match.allow);
-    if (status >= MHD_HTTP_INTERNAL_SERVER_ERROR)
-        log_err("http.failed", err);
 }
 
 void reply_error(struct request *req, const struct err *err)
@@ -84,4 +82,6 @@ void reply_error(struct request *req, const struct err *err)
     reply_problem(req, err,
                   problem_of(err, req->uri.raw ? req->uri.raw : "/",
                              req->uri.raw ? req->uri.path_length : 1, req->id));
+    if (err_http(err->code) >= MHD_HTTP_INTERNAL_SERVER_ERROR)
+        log_err("http.failed", err);
 }

@@ -83,7 +83,7 @@ void reply_response(struct request *req, unsigned status, struct MHD_Response *t
 void reply_header(struct request *req, const char *name, const char *value);
 /* problem+json for err; headers that belong to its code (Retry-After, Allow...) included. */
 void reply_error(struct request *req, const struct err *err);
-/* As reply_error, with a document of problem_of() to which members were added. */
+/* As reply_error, but for the log, with a document of problem_of() to which members were added. */
 void reply_problem(struct request *req, const struct err *err, json_t *problem);
 
 #endif

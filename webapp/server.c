@@ -17,6 +17,7 @@
 #define POOL_EXTRA_BYTES                                                                           \
     16384 /* beside the header: what MHD needs for a request and its answer                        \
            */
+#define QUICK_THREADS 4
 #define LISTEN_BACKLOG 1024u
 #define PARAMETERS_MAX (2 * (size_t)URI_QUERY_MAX)
 
@@ -264,7 +265,12 @@ enum err_code server_open(struct web *web, struct server **ret_server, struct er
     server->deadline_ms = web->cfg->web_deadline_ms;
     pthread_mutex_init(&server->lock, NULL);
     clock_cond_init(&server->changed);
+    server->line_ms = web->cfg->db_query_timeout_ms < web->cfg->web_deadline_ms
+                          ? web->cfg->db_query_timeout_ms
+                          : web->cfg->web_deadline_ms;
     enum err_code rc = pool_open(web->cfg->web_threads, exchange_run, &server->pool, err);
+    if (rc == ERR_OK)
+        rc = pool_open(QUICK_THREADS, exchange_run, &server->quick, err);
     if (rc == ERR_OK)
         rc = server_clock_start(server, err);
     if (rc == ERR_OK)
@@ -323,6 +329,7 @@ void server_free(struct server *server)
         return;
     server_clock_stop(server);
     pool_free(server->pool);
+    pool_free(server->quick);
     if (server->daemon)
         MHD_stop_daemon(server->daemon);
     pthread_cond_destroy(&server->changed);
@@ -374,6 +381,6 @@ void server_counters(struct server *server, struct server_counters *ret_counters
         .overloaded = server->overloaded,
     };
     pthread_mutex_unlock(&server->lock);
-    ret_counters->waiting = pool_waiting(server->pool);
-    ret_counters->busy = pool_busy(server->pool);
+    ret_counters->waiting = pool_waiting(server->pool) + pool_waiting(server->quick);
+    ret_counters->busy = pool_busy(server->pool) + pool_busy(server->quick);
 }

@@ -71,17 +71,32 @@ static void check_arrival(struct server *server, struct conn *conn, int64_t now_
     conn_kill(conn, &err);
 }
 
-/* The handler takes too long: answer in its stead. Its own answer is dropped when it comes. */
+/* Why this request is not waited for any longer; false: it is. */
+static bool is_late(const struct server *server, struct exchange *x, int64_t now_ms,
+                    struct err *err)
+{
+    int64_t waited_ms = now_ms - x->handed_ms;
+    bool nobody_came = waited_ms > server->line_ms && atomic_exchange(&x->in_line, false);
+    if (nobody_came)
+        (void)err_set(err, ERR_OVERLOADED,
+                      "no handler thread came free within %lld ms (db.query_timeout_ms)",
+                      (long long)server->line_ms);
+    else if (waited_ms > server->deadline_ms)
+        (void)err_set(err, ERR_TIMEOUT, "there was no answer within %lld ms (web.deadline_ms)",
+                      (long long)server->deadline_ms);
+    return err->code != ERR_OK;
+}
+
+/* Answers in the stead of a handler that takes too long, or never came: its own answer is dropped
+ * then. The lock is held: nothing is logged here. */
 static bool give_up(struct server *server, struct exchange *x, int64_t now_ms)
 {
-    if (now_ms - x->handed_ms <= server->deadline_ms)
-        return false;
     struct err err = {0};
-    (void)err_set(&err, ERR_TIMEOUT, "there was no answer within %lld ms (web.deadline_ms)",
-                  (long long)server->deadline_ms);
+    if (!is_late(server, x, now_ms, &err))
+        return false;
     struct request fake = {.uri = x->req.uri}; /* the handler owns the real one */
     memcpy(fake.id, x->req.id, sizeof(fake.id));
-    reply_error(&fake, &err);
+    reply_problem(&fake, &err, problem_of(&err, fake.uri.raw, fake.uri.path_length, fake.id));
     x->late = fake.reply;
     x->stage = STAGE_LATE;
     server->timed_out++;

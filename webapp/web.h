@@ -20,6 +20,7 @@ struct waiters;
 struct followers;
 struct listeners;
 struct sweeper;
+struct probe;
 struct ui;
 
 struct web {
@@ -35,6 +36,7 @@ struct web {
     struct followers *followers;
     struct listeners *listeners;
     struct sweeper *sweeper;
+    struct probe *probe;
     struct ui *ui;
     struct server *server;
     struct cursor_key cursor_key;

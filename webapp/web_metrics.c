@@ -5,10 +5,10 @@
 #include "common/base/log.h"
 #include "common/service/metrics.h"
 #include "common/store/job_store.h"
-#include "common/store/outbox_store.h"
 #include "webapp/follow.h"
 #include "webapp/job_wait.h"
 #include "webapp/listen.h"
+#include "webapp/probe.h"
 
 static struct metric answers =
     METRIC_COUNTER_BY("sluice_http_answers_total", "Answers by class of status", "class", "1xx",
@@ -67,10 +67,8 @@ static int64_t read_overloaded(void *arg)
 /* -1 while the database cannot be asked. */
 static int64_t read_outbox(void *arg)
 {
-    struct web *web = arg;
-    struct err err = {0};
-    uint64_t rows = 0;
-    return outbox_store_count(web->store, &rows, &err) == ERR_OK ? (int64_t)rows : -1;
+    const struct web *web = arg;
+    return probe_outbox_rows(web->probe);
 }
 
 static int64_t read_broker(void *arg)

@@ -81,6 +81,32 @@ def test_with_a_database_that_hangs_every_answer_comes_soon(own, servers):
         own.worker()
 
 
+def test_with_all_threads_held_up_by_the_database_the_service_tells_of_itself(own, servers):
+    web = own.web(db_query_timeout_ms=3000, web_deadline_ms=8000, web_threads=2)
+    ann = own.client(web)
+    ann.submit("true")
+    servers.mariadb.suspend()
+    try:
+        def ask(_):
+            began = time.monotonic()
+            return ann.get("/v1/jobs").status, time.monotonic() - began
+        with concurrent.futures.ThreadPoolExecutor(12) as pool:
+            held = [pool.submit(ask, at) for at in range(12)]
+            wait_until("requests in line", lambda: b"sluice_http_waiting 10" in
+                       ann.get("/metrics").expect(200).body, 2.5)
+            for path, status in (("/livez", 200), ("/v1/whoami", 200), ("/metrics", 200),
+                                 ("/readyz", 503)):
+                began = time.monotonic()
+                ann.get(path).expect(status)
+                assert time.monotonic() - began < 2, path
+            answers = [answer.result() for answer in held]
+        assert {status for status, _ in answers} == {503}
+        assert max(took for _, took in answers) < 7  # in line, then a connection that hangs
+    finally:
+        servers.mariadb.resume()
+    wait_until("answers again", lambda: ann.get("/v1/jobs").status == 200, 30)
+
+
 def test_with_a_database_that_is_gone_the_answer_comes_at_once(own, servers):
     with injected("F-5 submit", own) as hit:
         web = own.web()

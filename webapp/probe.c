@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+#include "webapp/probe.h"
+
+#include "common/base/clock.h"
+#include "common/service/servers.h"
+#include "common/store/job_store.h"
+#include "common/store/outbox_store.h"
+
+#include <pthread.h>
+
+#define ANSWER_MS 1000      /* so long somebody waits who asks */
+#define PING_MS 700         /* so long a database that cannot be reached is tried */
+#define COST_FACTOR 20      /* counting may take a twentieth of the time */
+#define COUNTS_OLD_MS 60000 /* older ones are not told any more */
+
+struct look { /* something that a thread of its own finds out */
+    struct probe *probe;
+    void (*find)(struct probe *probe);
+    pthread_t thread;
+    bool has_thread;
+    bool wanted;      /* lock; and all below */
+    int64_t asked_ms; /* when the last look that has ended began; 0: none has */
+    int64_t cost_ms;
+};
+
+struct probe {
+    struct store *store;
+    struct store *own; /* one connection, which nobody else can keep busy */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool stopping; /* lock; and all below */
+    struct look ping, count;
+    struct err database;
+    struct job_count *jobs;
+    size_t job_count;
+    int64_t outbox_rows;
+    int64_t counted_ms; /* 0: never */
+};
+
+/* ---- the looks: each on its thread, without the lock ------------------------------------------
+ */
+
+static void find_database(struct probe *probe)
+{
+    struct err err = {0};
+    err.code = store_ping(probe->own, &err);
+    pthread_mutex_lock(&probe->lock);
+    probe->database = err;
+    pthread_mutex_unlock(&probe->lock);
+}
+
+static void find_counts(struct probe *probe)
+{
+    struct job_count *jobs = NULL;
+    size_t count = 0;
+    uint64_t rows = 0;
+    struct err err = {0};
+    if (outbox_store_count(probe->store, &rows, &err) != ERR_OK ||
+        job_store_counts(probe->store, &jobs, &count, &err) != ERR_OK)
+        return;
+    pthread_mutex_lock(&probe->lock);
+    struct job_count *old = probe->jobs;
+    probe->jobs = jobs;
+    probe->job_count = count;
+    probe->outbox_rows = (int64_t)rows;
+    probe->counted_ms = clock_mono_ms();
+    pthread_mutex_unlock(&probe->lock);
+    free(old);
+}
+
+static void *look_main(void *arg)
+{
+    struct look *look = arg;
+    struct probe *probe = look->probe;
+    pthread_mutex_lock(&probe->lock);
+    while (!probe->stopping) {
+        if (!look->wanted) {
+            pthread_cond_wait(&probe->changed, &probe->lock);
+            continue;
+        }
+        look->wanted = false;
+        pthread_mutex_unlock(&probe->lock);
+        int64_t began_ms = clock_mono_ms();
+        look->find(probe);
+        pthread_mutex_lock(&probe->lock);
+        look->asked_ms = began_ms;
+        look->cost_ms = clock_mono_ms() - began_ms;
+        pthread_cond_broadcast(&probe->changed);
+    }
+    pthread_mutex_unlock(&probe->lock);
+    store_thread_end();
+    return NULL;
+}
+
+/* Has it looked at, and waits for the answer; the lock is held. false: none came in time. */
+static bool ask(struct probe *probe, struct look *look)
+{
+    int64_t now_ms = clock_mono_ms();
+    look->wanted = true;
+    pthread_cond_broadcast(&probe->changed);
+    while (look->asked_ms < now_ms && !probe->stopping) {
+        if (!clock_cond_wait_until(&probe->changed, &probe->lock, now_ms + ANSWER_MS))
+            return look->asked_ms >= now_ms;
+    }
+    return !probe->stopping;
+}
+
+/* ---- life -------------------------------------------------------------------------------------
+ */
+
+static enum err_code start(struct probe *probe, struct look *look, void (*find)(struct probe *),
+                           struct err *err)
+{
+    look->probe = probe;
+    look->find = find;
+    int rc = pthread_create(&look->thread, NULL, look_main, look);
+    if (rc)
+        return err_set_errno(err, ERR_NOMEM, rc, "cannot start a thread of the probe");
+    look->has_thread = true;
+    return ERR_OK;
+}
+
+enum err_code probe_open(const struct config *cfg, struct store *store, struct probe **ret_probe,
+                         struct err *err)
+{
+    struct store_config own = servers_store(cfg);
+    struct probe *probe = calloc(1, sizeof(*probe));
+    if (!probe)
+        return err_set(err, ERR_NOMEM, "out of memory");
+    probe->store = store;
+    probe->outbox_rows = -1;
+    pthread_mutex_init(&probe->lock, NULL);
+    clock_cond_init(&probe->changed);
+    own.pool_size = 1;
+    own.acquire_timeout_ms = PING_MS;
+    enum err_code rc = store_open(&own, &probe->own, err);
+    if (rc == ERR_OK)
+        rc = start(probe, &probe->ping, find_database, err);
+    if (rc == ERR_OK)
+        rc = start(probe, &probe->count, find_counts, err);
+    if (rc) {
+        probe_close(probe);
+        return rc;
+    }
+    *ret_probe = probe;
+    return ERR_OK;
+}
+
+void probe_close(struct probe *probe)
+{
+    if (!probe)
+        return;
+    pthread_mutex_lock(&probe->lock);
+    probe->stopping = true;
+    pthread_cond_broadcast(&probe->changed);
+    pthread_mutex_unlock(&probe->lock);
+    if (probe->ping.has_thread)
+        (void)pthread_join(probe->ping.thread, NULL);
+    if (probe->count.has_thread)
+        (void)pthread_join(probe->count.thread, NULL);
+    store_free(probe->own);
+    free(probe->jobs);
+    pthread_cond_destroy(&probe->changed);
+    pthread_mutex_destroy(&probe->lock);
+    free(probe);
+}
+
+/* ---- questions --------------------------------------------------------------------------------
+ */
+
+enum err_code probe_database(struct probe *probe, struct err *err)
+{
+    pthread_mutex_lock(&probe->lock);
+    bool answered = ask(probe, &probe->ping);
+    struct err found = probe->database;
+    pthread_mutex_unlock(&probe->lock);
+    if (!answered)
+        return err_set(err, ERR_DB_AWAY, "the database has not answered within %d ms", ANSWER_MS);
+    if (found.code)
+        *err = found;
+    return found.code;
+}
+
+void probe_count(struct probe *probe)
+{
+    pthread_mutex_lock(&probe->lock);
+    int64_t age_ms = clock_mono_ms() - probe->counted_ms;
+    if (probe->counted_ms == 0 || age_ms > COST_FACTOR * probe->count.cost_ms)
+        (void)ask(probe, &probe->count);
+    pthread_mutex_unlock(&probe->lock);
+}
+
+/* The lock is held. */
+static bool is_known(const struct probe *probe)
+{
+    return probe->counted_ms != 0 && clock_mono_ms() - probe->counted_ms < COUNTS_OLD_MS;
+}
+
+int64_t probe_outbox_rows(struct probe *probe)
+{
+    pthread_mutex_lock(&probe->lock);
+    int64_t rows = is_known(probe) ? probe->outbox_rows : -1;
+    pthread_mutex_unlock(&probe->lock);
+    return rows;
+}
+
+/* Each web process of a site tells the same numbers: take their maximum, not their sum. */
+static void write_jobs(const struct probe *probe, struct buf *text)
+{
+    const struct job_count *jobs = probe->jobs;
+    buf_add_text(text, "# HELP sluice_jobs Jobs that have not ended\n# TYPE sluice_jobs gauge\n");
+    for (size_t i = 0; i < probe->job_count; i++)
+        buf_addf(text, "sluice_jobs{tenant=\"%s\",queue=\"%s\",status=\"%s\"} %llu\n",
+                 jobs[i].tenant, jobs[i].queue, job_state_text(jobs[i].status),
+                 (unsigned long long)jobs[i].jobs);
+    buf_add_text(text, "# HELP sluice_oldest_age_seconds Age of the oldest job of these\n"
+                       "# TYPE sluice_oldest_age_seconds gauge\n");
+    for (size_t i = 0; i < probe->job_count; i++)
+        buf_addf(text, "sluice_oldest_age_seconds{tenant=\"%s\",queue=\"%s\",status=\"%s\"} %.3f\n",
+                 jobs[i].tenant, jobs[i].queue, job_state_text(jobs[i].status),
+                 (double)(clock_wall_us() - jobs[i].oldest_us) / 1e6);
+}
+
+void probe_write_jobs(struct probe *probe, struct buf *text)
+{
+    pthread_mutex_lock(&probe->lock);
+    if (is_known(probe))
+        write_jobs(probe, text);
+    pthread_mutex_unlock(&probe->lock);
+}
