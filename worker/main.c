@@ -168,6 +168,8 @@ static enum err_code open_services(struct worker *w, struct err *err)
     if (rc == ERR_OK)
         rc = store_open(&w->store_cfg, &w->store, err);
     if (rc == ERR_OK)
+        rc = job_writer_open(w->store, &w->writer, err);
+    if (rc == ERR_OK)
         rc = bus_publisher_open(&w->bus_cfg, &w->publisher, err);
     return rc;
 }
@@ -248,6 +250,7 @@ static enum err_code run_worker(struct worker *w, struct config_args *args, stru
         rc = live(w, err);
     bus_publisher_free(w->publisher);
     monitor_stop(TAKE(monitor));
+    job_writer_free(w->writer);
     store_free(w->store);
     log_event(LOG_INFO, "worker.ended");
     return rc;

@@ -23,18 +23,21 @@ struct receipt {
     char traceparent[64];
     uint32_t delivery_count;
     struct job *job; /* as read last; NULL: there is none */
+    struct job_gate gate;
 };
 
 static enum err_code read_job(struct receipt *receipt, struct err *err)
 {
     struct job *job = NULL;
-    /* A job of another tenant is none that this worker knows. */
-    enum err_code rc = job_store_get(receipt->w->store, receipt->w->cfg->worker_tenant,
-                                     &receipt->message.job, &job, err);
+    enum err_code rc =
+        job_writer_look(receipt->w->writer, &receipt->message.job, &job, &receipt->gate, err);
     if (rc && rc != ERR_NOT_FOUND)
         return rc;
     if (rc == ERR_NOT_FOUND)
         err_clear(err);
+    /* A job of another tenant is none that this worker knows. */
+    if (job && strcmp(job->tenant, receipt->w->cfg->worker_tenant) != 0)
+        job_free(TAKE(job));
     job_free(receipt->job);
     receipt->job = job;
     return ERR_OK;
@@ -168,6 +171,7 @@ static enum err_code take(struct receipt *receipt, bool from_owner, struct err *
     observe_wait(receipt->job);
     struct run run;
     run_open(&run, receipt->w, receipt->slot, &receipt->job);
+    run_looked(&run, &receipt->gate);
     (void)snprintf(run.traceparent, sizeof(run.traceparent), "%s", receipt->traceparent);
     enum err_code rc = run_claim(&run, from_owner, loss, detail[0] ? detail : NULL, err);
     if (rc == ERR_OK) {

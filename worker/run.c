@@ -27,7 +27,11 @@ void run_open(struct run *ret_run, struct worker *w, struct slot *slot, struct j
 {
     struct run *run = ret_run;
     *run = (struct run){.w = w, .slot = slot, .job = TAKE(*take_job)};
-    run->hold = (struct job_hold){.id = run->job->id, .worker = w->id, .fence = run->job->fence};
+    run->hold = (struct job_hold){.id = run->job->id,
+                                  .worker = w->id,
+                                  .fence = run->job->fence,
+                                  .tenant = run->job->tenant,
+                                  .epoch = run->job->epoch};
     (void)uuid_text(&run->job->id, run->id_text);
     set_run(run, run->job->fence);
     struct err err = {0};
@@ -38,6 +42,12 @@ void run_open(struct run *ret_run, struct worker *w, struct slot *slot, struct j
         job_request_free(TAKE(run->request));
         run->reject = err;
     }
+}
+
+void run_looked(struct run *run, const struct job_gate *gate)
+{
+    run->gate = *gate;
+    run->looked = true;
 }
 
 void run_found(struct run *run, const struct runner_job *found)
@@ -95,9 +105,10 @@ enum err_code run_claim(struct run *run, bool from_owner, bool charge_loss, cons
 {
     struct job *job = run->job;
     const char *kind = charge_loss ? "lost" : from_owner ? "taken_over" : "claimed";
-    enum err_code rc = run->adopted ? ERR_OK : run_look(run, err);
+    enum err_code rc = run->adopted || run->looked ? ERR_OK : run_look(run, err);
     if (rc)
         return rc;
+    run->looked = false; /* another claim looks again */
     run->note_count = 0;
     run->notes[run->note_count++] =
         (struct job_move){.to = job->status, .kind = kind, .detail = detail};
@@ -112,6 +123,7 @@ enum err_code run_claim(struct run *run, bool from_owner, bool charge_loss, cons
         .worker = run->w->id,
         .from_worker = from_owner ? &job->owner_worker : NULL,
         .from_fence = job->fence,
+        .tenant = job->tenant,
         .charge_loss = charge_loss,
         .from = job->status,
         .moves = run->notes,
@@ -119,7 +131,7 @@ enum err_code run_claim(struct run *run, bool from_owner, bool charge_loss, cons
     };
     uint64_t fence = 0;
     int64_t start_us = clock_mono_us();
-    rc = job_store_claim(run->w->store, &claim, &fence, err);
+    rc = job_writer_claim(run->w->writer, &claim, &fence, err);
     if (rc == ERR_OK) {
         metric_observe_us(&stat_claim, clock_mono_us() - start_us);
         job->status = reached(run);
@@ -143,8 +155,8 @@ enum err_code run_commit(struct run *run, struct err *err)
 {
     if (run->note_count == 0)
         return ERR_OK;
-    enum err_code rc = job_store_move(run->w->store, &run->hold, run->job->status,
-                                      (struct job_moves){run->notes, run->note_count}, NULL, err);
+    enum err_code rc = job_writer_move(run->w->writer, &run->hold, run->job->status,
+                                       (struct job_moves){run->notes, run->note_count}, NULL, err);
     if (rc == ERR_OK) {
         run->job->status = reached(run);
         run->note_count = 0;

@@ -35,6 +35,7 @@ struct run {
     char traceparent[64];
     struct job_hold hold;
     struct job_gate gate;                 /* what it needs, as read before the claim */
+    bool looked;                          /* the gate was read with the job, just now */
     struct job_move notes[JOB_MOVES_MAX]; /* reached, not recorded yet */
     size_t note_count;
     uint64_t run;                /* names directories: the fence that the run was started with */
@@ -57,6 +58,8 @@ struct phase {
 /* ret_run is of the caller's stack. Reads the request; a request that cannot be read is no error
  * here. */
 void run_open(struct run *ret_run, struct worker *w, struct slot *slot, struct job **take_job);
+/* What was read with the job. */
+void run_looked(struct run *run, const struct job_gate *gate);
 /* A run that the runner holds already: before the claim. */
 void run_found(struct run *run, const struct runner_job *found);
 void run_close(struct run *run);

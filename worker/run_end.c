@@ -46,8 +46,8 @@ static enum phase_result commit_end(struct run *run)
     for (uint32_t tries = 1;; tries++) {
         struct err err = {0};
         enum err_code rc =
-            job_store_move(run->w->store, &run->hold, run->job->status,
-                           (struct job_moves){run->notes, run->note_count}, &row, &err);
+            job_writer_move(run->w->writer, &run->hold, run->job->status,
+                            (struct job_moves){run->notes, run->note_count}, &row, &err);
         if (rc == ERR_OK) {
             metric_observe_us(&stat_commit, clock_mono_us() - start_us);
             return PHASE_DONE;

@@ -13,6 +13,7 @@
 #include "common/config/config.h"
 #include "common/service/fleet.h"
 #include "common/store/job_store.h"
+#include "common/store/job_writer.h"
 #include "common/store/queue_store.h"
 #include "common/store/worker_store.h"
 #include "worker/commands.h"
@@ -35,6 +36,7 @@ struct worker {
     const struct config *cfg;
     struct store_config store_cfg;
     struct store *store;
+    struct job_writer *writer;
     struct bus_config bus_cfg;
     struct bus_publisher *publisher;
     char work_dir[WORKER_PATH_SIZE]; /* <work_root>/<name> */

@@ -10,7 +10,7 @@
 #include "common/base/uuid.h"
 
 #define DB_PARAMS_MAX 272
-#define DB_COLUMNS_MAX 40
+#define DB_COLUMNS_MAX 48
 
 /* ---- arguments --------------------------------------------------------------------------- */
 

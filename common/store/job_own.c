@@ -1,23 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #include "common/store/job_own.h"
 
-#include "common/store/job_row.h"
-
 #include "common/base/fault.h"
+#include "common/store/job_own_txn.h"
+#include "common/store/job_row.h"
 
 #include <assert.h>
 #include <inttypes.h>
 
 /* ---- claim ---------------------------------------------------------------------------------- */
 
-struct claim {
-    const struct job_claim *claim;
-    uint64_t fence;
-    uint64_t seq; /* of the event that an earlier try wrote */
-};
-
 /* Nothing matched: a rival, a stale message, a job that ended; or our own earlier try. */
-static enum err_code claim_lost(struct txn *txn, const struct claim *ctx, struct err *err)
+static enum err_code claim_lost(struct txn *txn, const struct own_claim *ctx, struct err *err)
 {
     bool ours = false;
     enum err_code rc = history_has(txn, &ctx->claim->id, ctx->seq, &ours, err);
@@ -28,9 +22,8 @@ static enum err_code claim_lost(struct txn *txn, const struct claim *ctx, struct
                    uuid_text(&ctx->claim->id, text), ctx->claim->epoch);
 }
 
-static enum err_code claim(struct txn *txn, void *ctx_, struct err *err)
+enum err_code own_claim_txn(struct txn *txn, struct own_claim *ctx, struct err *err)
 {
-    struct claim *ctx = ctx_;
     const struct job_claim *claim = ctx->claim;
     const char *last = job_state_text(claim->moves[claim->move_count - 1].to);
     bool runs = moves_reach(JOB_RUNNING, claim->moves, claim->move_count);
@@ -52,13 +45,23 @@ static enum err_code claim(struct txn *txn, void *ctx_, struct err *err)
     return history_write(txn->db, &history, claim->moves, claim->move_count, &ctx->seq, err);
 }
 
-enum err_code job_store_claim(struct store *store, const struct job_claim *what,
-                              uint64_t *ret_fence, struct err *err)
+struct own_claim own_claim_of(const struct job_claim *what)
 {
-    struct claim ctx = {.claim = what};
     assert(moves_are_legal(what->from, what->moves, what->move_count));
     assert(what->moves[0].to == what->from);
     assert(job_state_is_active(what->moves[what->move_count - 1].to));
+    return (struct own_claim){.claim = what};
+}
+
+static enum err_code claim(struct txn *txn, void *ctx, struct err *err)
+{
+    return own_claim_txn(txn, ctx, err);
+}
+
+enum err_code job_store_claim(struct store *store, const struct job_claim *what,
+                              uint64_t *ret_fence, struct err *err)
+{
+    struct own_claim ctx = own_claim_of(what);
     enum err_code rc = store_txn(store, claim, &ctx, err);
     if (rc)
         return rc;
@@ -69,16 +72,7 @@ enum err_code job_store_claim(struct store *store, const struct job_claim *what,
 
 /* ---- move ----------------------------------------------------------------------------------- */
 
-struct move {
-    const struct job_hold *hold;
-    enum job_state from;
-    enum job_state to; /* of the last move */
-    struct job_moves moves;
-    const struct job_outcome *outcome; /* NULL: none */
-    uint64_t seq;
-};
-
-static bool gives_up(enum job_state state)
+bool own_gives_up(enum job_state state)
 {
     return !job_state_is_active(state);
 }
@@ -94,7 +88,7 @@ struct made {
     char status[STATE_TEXT_SIZE];
 };
 
-static enum err_code read_made(struct txn *txn, const struct move *move, struct made *ret_made,
+static enum err_code read_made(struct txn *txn, const struct own_move *move, struct made *ret_made,
                                struct err *err)
 {
     const struct job_hold *hold = move->hold;
@@ -111,7 +105,7 @@ static enum err_code read_made(struct txn *txn, const struct move *move, struct 
         if (strcmp(made.status, job_state_text(move->moves.items[i].to)) == 0)
             made.count = i + 1;
     }
-    if (rc == ERR_OK && !held && gives_up(move->to))
+    if (rc == ERR_OK && !held && own_gives_up(move->to))
         rc = db_one(txn->db, DB_EVENT_OF_HOLD,
                     DB_ARGS(db_uuid(&hold->id), db_u64(hold->fence), db_uuid(&hold->worker),
                             db_text(job_state_text(move->to))),
@@ -123,8 +117,8 @@ static enum err_code read_made(struct txn *txn, const struct move *move, struct 
     return rc;
 }
 
-static enum err_code move_lost(struct txn *txn, const struct move *move, const struct made *made,
-                               struct err *err)
+static enum err_code move_lost(struct txn *txn, const struct own_move *move,
+                               const struct made *made, struct err *err)
 {
     char text[UUID_TEXT_SIZE];
     store_count_fenced(txn->store);
@@ -141,7 +135,7 @@ static struct db_arg u64_if(bool there, uint64_t value)
     return there ? db_u64(value) : db_null();
 }
 
-static enum err_code update_with_outcome(struct db *db, const struct move *move, bool runs,
+static enum err_code update_with_outcome(struct db *db, const struct own_move *move, bool runs,
                                          uint64_t *ret_rows, struct err *err)
 {
     const struct job_outcome *out = move->outcome;
@@ -150,7 +144,7 @@ static enum err_code update_with_outcome(struct db *db, const struct move *move,
     char reason[JOB_REASON_SIZE];
     bool ran = out->run_fence != 0;
     return db_exec(db, DB_JOB_MOVE_OUTCOME,
-                   DB_ARGS(db_text(job_state_text(move->to)), db_u64(gives_up(move->to)),
+                   DB_ARGS(db_text(job_state_text(move->to)), db_u64(own_gives_up(move->to)),
                            out->started_us ? db_i64(out->started_us) : db_null(), db_u64(runs),
                            db_u64(job_state_ends(move->to)),
                            db_text(kept_conditions(out->condition, kept, sizeof(kept))),
@@ -168,7 +162,7 @@ static enum err_code update_with_outcome(struct db *db, const struct move *move,
                    ret_rows, err);
 }
 
-static enum err_code update(struct db *db, const struct move *move, uint64_t *ret_rows,
+static enum err_code update(struct db *db, const struct own_move *move, uint64_t *ret_rows,
                             struct err *err)
 {
     const struct job_hold *hold = move->hold;
@@ -176,7 +170,7 @@ static enum err_code update(struct db *db, const struct move *move, uint64_t *re
     if (move->outcome)
         return update_with_outcome(db, move, runs, ret_rows, err);
     return db_exec(db, DB_JOB_MOVE,
-                   DB_ARGS(db_text(job_state_text(move->to)), db_u64(gives_up(move->to)),
+                   DB_ARGS(db_text(job_state_text(move->to)), db_u64(own_gives_up(move->to)),
                            db_u64(runs), db_u64(job_state_ends(move->to)), db_uuid(&hold->id),
                            db_uuid(&hold->worker), db_u64(hold->fence),
                            db_text(job_state_text(move->from))),
@@ -184,7 +178,7 @@ static enum err_code update(struct db *db, const struct move *move, uint64_t *re
 }
 
 /* The update and its events; *ret_rows is 0 if the row is not held in the state `from`. */
-static enum err_code write_moves(struct txn *txn, struct move *move, uint64_t *ret_rows,
+static enum err_code write_moves(struct txn *txn, struct own_move *move, uint64_t *ret_rows,
                                  struct err *err)
 {
     enum err_code rc = update(txn->db, move, ret_rows, err);
@@ -200,9 +194,8 @@ static enum err_code write_moves(struct txn *txn, struct move *move, uint64_t *r
     return history_write(txn->db, &history, move->moves.items, move->moves.count, &move->seq, err);
 }
 
-static enum err_code make_moves(struct txn *txn, void *ctx, struct err *err)
+enum err_code own_move_txn(struct txn *txn, struct own_move *move, struct err *err)
 {
-    struct move *move = ctx;
     struct made made = {0};
     uint64_t rows = 0;
     enum err_code rc = write_moves(txn, move, &rows, err);
@@ -212,7 +205,7 @@ static enum err_code make_moves(struct txn *txn, void *ctx, struct err *err)
     if (rc || made.count == move->moves.count)
         return rc;
     if (made.count > 0) { /* the rest is still to be made */
-        struct move rest = *move;
+        struct own_move rest = *move;
         rest.from = move->moves.items[made.count - 1].to;
         rest.moves.items += made.count;
         rest.moves.count -= made.count;
@@ -223,16 +216,27 @@ static enum err_code make_moves(struct txn *txn, void *ctx, struct err *err)
     return move_lost(txn, move, &made, err);
 }
 
+struct own_move own_move_of(const struct job_hold *hold, enum job_state from,
+                            struct job_moves moves, const struct job_outcome *outcome)
+{
+    assert(moves_are_legal(from, moves.items, moves.count));
+    return (struct own_move){.hold = hold,
+                             .from = from,
+                             .to = moves.items[moves.count - 1].to,
+                             .moves = moves,
+                             .outcome = outcome};
+}
+
+static enum err_code make_moves(struct txn *txn, void *ctx, struct err *err)
+{
+    return own_move_txn(txn, ctx, err);
+}
+
 enum err_code job_store_move(struct store *store, const struct job_hold *hold, enum job_state from,
                              struct job_moves moves, const struct job_outcome *outcome,
                              struct err *err)
 {
-    assert(moves_are_legal(from, moves.items, moves.count));
-    struct move ctx = {.hold = hold,
-                       .from = from,
-                       .to = moves.items[moves.count - 1].to,
-                       .moves = moves,
-                       .outcome = outcome};
+    struct own_move ctx = own_move_of(hold, from, moves, outcome);
     enum err_code rc = store_txn(store, make_moves, &ctx, err);
     if (rc == ERR_OK)
         FAULT("job.move.after_commit");

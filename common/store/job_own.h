@@ -43,6 +43,7 @@ struct job_claim {
     /* NULL: the job has no owner. Otherwise a takeover from this owner with this fence. */
     const struct uuid *from_worker;
     uint64_t from_fence;
+    const char *tenant;  /* the job's, if the caller knows it: spares job_writer a look */
     bool charge_loss;    /* losses + 1 */
     enum job_state from; /* the state that was read */
     /* First the claim itself (to == from), then further moves; the last state is an active one. */
@@ -58,6 +59,8 @@ struct job_hold { /* an ownership, as its holder knows it */
     struct uuid id;
     struct uuid worker;
     uint64_t fence;
+    const char *tenant; /* the job's, if he knows it, and its epoch: spares job_writer a look */
+    uint32_t epoch;
 };
 /* Moves of the holder. The last move decides: a terminal state, BLOCKED or PAUSED gives up the
  * ownership (owner NULL) and, if terminal, sets ended_at. With a cancel request pending a move

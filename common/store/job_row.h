@@ -21,25 +21,25 @@ struct job_row { /* the selection's columns go here; then job_row_take() makes a
 };
 
 /* The columns of JOB_COLS in db_stmt.def. */
-#define JOB_ROW_COLS(row)                                                                          \
-    DB_COLS(COL_UUID(&(row)->job.id), COL_TEXT((row)->job.tenant), COL_TEXT((row)->job.owner),     \
-            COL_TEXT((row)->job.name), COL_TEXT((row)->job.app_id),                                \
-            COL_TEXT((row)->job.app_version), COL_TEXT((row)->job.system_id),                      \
-            COL_TEXT((row)->job.queue), COL_TEXT((row)->status), COL_TEXT((row)->condition),       \
-            COL_U32(&(row)->job.epoch), COL_U64(&(row)->job.fence),                                \
-            COL_UUID_OR(&(row)->job.owner_worker, &(row)->job.has_owner),                          \
-            COL_BOOL(&(row)->job.cancel_requested), COL_TEXT((row)->job.cancel_by),                \
-            COL_U32(&(row)->job.node_count), COL_U32(&(row)->job.cores_per_node),                  \
-            COL_U32(&(row)->job.memory_mb), COL_U32(&(row)->job.max_seconds),                      \
-            COL_U32(&(row)->job.attempts), COL_U32(&(row)->job.losses),                            \
-            COL_I32_OR(&(row)->job.exit_code, &(row)->job.has_exit_code),                          \
-            COL_I32(&(row)->job.term_signal), COL_TEXT((row)->job.reason),                         \
-            COL_U64(&(row)->job.run_fence), COL_U64(&(row)->job.out.total_bytes),                  \
-            COL_U64(&(row)->job.out.kept_bytes), COL_U64(&(row)->job.errs.total_bytes),            \
-            COL_U64(&(row)->job.errs.kept_bytes), COL_BOOL(&(row)->job.visible),                   \
-            COL_I64(&(row)->job.created_us), COL_I64(&(row)->job.updated_us),                      \
-            COL_I64(&(row)->job.started_us), COL_I64(&(row)->job.ended_us),                        \
-            COL_HEAP(&(row)->job.request), COL_HEAP(&(row)->job.tags))
+#define JOB_ROW_COL_LIST(row)                                                                      \
+    COL_UUID(&(row)->job.id), COL_TEXT((row)->job.tenant), COL_TEXT((row)->job.owner),             \
+        COL_TEXT((row)->job.name), COL_TEXT((row)->job.app_id), COL_TEXT((row)->job.app_version),  \
+        COL_TEXT((row)->job.system_id), COL_TEXT((row)->job.queue), COL_TEXT((row)->status),       \
+        COL_TEXT((row)->condition), COL_U32(&(row)->job.epoch), COL_U64(&(row)->job.fence),        \
+        COL_UUID_OR(&(row)->job.owner_worker, &(row)->job.has_owner),                              \
+        COL_BOOL(&(row)->job.cancel_requested), COL_TEXT((row)->job.cancel_by),                    \
+        COL_U32(&(row)->job.node_count), COL_U32(&(row)->job.cores_per_node),                      \
+        COL_U32(&(row)->job.memory_mb), COL_U32(&(row)->job.max_seconds),                          \
+        COL_U32(&(row)->job.attempts), COL_U32(&(row)->job.losses),                                \
+        COL_I32_OR(&(row)->job.exit_code, &(row)->job.has_exit_code),                              \
+        COL_I32(&(row)->job.term_signal), COL_TEXT((row)->job.reason),                             \
+        COL_U64(&(row)->job.run_fence), COL_U64(&(row)->job.out.total_bytes),                      \
+        COL_U64(&(row)->job.out.kept_bytes), COL_U64(&(row)->job.errs.total_bytes),                \
+        COL_U64(&(row)->job.errs.kept_bytes), COL_BOOL(&(row)->job.visible),                       \
+        COL_I64(&(row)->job.created_us), COL_I64(&(row)->job.updated_us),                          \
+        COL_I64(&(row)->job.started_us), COL_I64(&(row)->job.ended_us),                            \
+        COL_HEAP(&(row)->job.request), COL_HEAP(&(row)->job.tags)
+#define JOB_ROW_COLS(row) DB_COLS(JOB_ROW_COL_LIST(row))
 
 /* Moves the row's texts into a job of its own. */
 MUST_USE enum err_code job_row_take(struct job_row *row, struct job **ret_job, struct err *err);
