@@ -73,6 +73,8 @@ enum phase_result phase_stage(struct run *run)
     char home[RUNNER_DIR_SIZE + 8];
     FD_AUTO int home_fd = -1;
     struct err err = {0};
+    if (run->request->input_count == 0) /* the runner makes the folder */
+        return run_interrupted(run);
     if (run_has_remote_inputs(run)) {
         enum phase_result result = run_commit_now(run); /* it may take a while: say so */
         if (result != PHASE_DONE)
