@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "worker/run.h"
 
+#include "common/base/clock.h"
 #include "common/base/fault.h"
 #include "common/base/log.h"
 #include "common/model/retry.h"
@@ -33,6 +34,10 @@ static enum phase_result clear_former(struct run *run, const struct runner_job *
     best_effort(
         runner_link_kill(run->w->runner, &former->job, former->fence, 0, KILL_NOTE_FENCED, &err));
     for (;;) {
+        if (slot_mail(run->slot) & MAIL_CANCEL) {
+            run->started = false;
+            return run_cancelled(run);
+        }
         err_clear(&err);
         enum err_code rc = runner_link_forget(run->w->runner, &former->job, former->fence, &err);
         if (rc == ERR_OK || rc == ERR_NOT_FOUND)
@@ -56,10 +61,39 @@ static enum phase_result take_answer(struct run *run, const struct runner_job *h
     return PHASE_ENDED;
 }
 
+/* The runner's answer, or that nobody asked it: there is no process. */
+static bool is_refusal(enum err_code rc)
+{
+    return rc == ERR_STATE || rc == ERR_STOPPING || rc == ERR_OVERLOADED || rc == ERR_NOMEM;
+}
+
+/* Between two tries. unsure: one of them may have started it after all. DONE: ask again. */
+static enum phase_result pause_start(struct run *run, bool unsure, uint32_t tries)
+{
+    struct err err = {0};
+    int64_t pause_ms = retry_pause_ms(&launch_retry, tries);
+    if (!(slot_mail(run->slot) & MAIL_CANCEL)) {
+        (void)slot_wait(run->slot, MAIL_CANCEL | MAIL_FENCED | MAIL_LEAVE,
+                        clock_mono_ms() + pause_ms);
+        return run_pause(run, 0);
+    }
+    enum err_code rc = ERR_NOT_FOUND;
+    if (unsure)
+        rc = runner_link_kill(run->w->runner, &run->job->id, run->hold.fence, 0, KILL_NOTE_CANCEL,
+                              &err);
+    if (rc == ERR_OK)
+        return PHASE_DONE;
+    if (rc != ERR_NOT_FOUND)
+        return run_pause(run, pause_ms);
+    run->started = false;
+    return run_cancelled(run);
+}
+
 /* Asks until there is an answer: an answer that was lost is found by asking again, since the runner
  * starts a job once. */
 static enum phase_result ask(struct run *run, const struct runner_start *start)
 {
+    bool unsure = false;
     for (uint32_t tries = 1;; tries++) {
         struct err err = {0};
         struct runner_job held = {0};
@@ -82,7 +116,8 @@ static enum phase_result ask(struct run *run, const struct runner_start *start)
         }
         if (tries == 1)
             log_err("worker.start.waits", &err);
-        enum phase_result result = run_pause(run, retry_pause_ms(&launch_retry, tries));
+        unsure = unsure || !is_refusal(rc);
+        enum phase_result result = pause_start(run, unsure, tries);
         if (result != PHASE_DONE)
             return result;
     }

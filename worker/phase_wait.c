@@ -35,18 +35,25 @@ static enum phase_result judge(struct run *run)
     return run->end.state == JOB_CANCELLED ? run_cancelled(run) : PHASE_DONE;
 }
 
-/* Asks the runner to end it; what it did is told by the exit record. */
-static bool kill_run(struct run *run)
+/* Asks the runner to end it; what it did is told by the exit record. A runner that has no such run
+ * will tell nothing: its process died with the runner that had it. */
+static enum phase_result kill_run(struct run *run, unsigned *io_mask)
 {
     struct err err = {0};
     enum err_code rc = runner_link_kill(run->w->runner, &run->job->id, run->runner_fence,
                                         (int)run->w->cfg->worker_grace_ms, KILL_NOTE_CANCEL, &err);
-    if (rc) {
-        log_err("worker.kill", &err);
-        return false;
+    if (rc == ERR_OK) {
+        *io_mask &= ~(unsigned)MAIL_CANCEL;
+        log_event(LOG_INFO, "worker.job.cancelling", LOG_S("job", run->id_text));
+        return PHASE_DONE;
     }
-    log_event(LOG_INFO, "worker.job.cancelling", LOG_S("job", run->id_text));
-    return true;
+    log_err("worker.kill", &err);
+    if (rc == ERR_NOT_FOUND)
+        return run_cancelled(run);
+    if (rc != ERR_FENCED)
+        return run_pause(run, KILL_PAUSE_MS);
+    (void)snprintf(run->end.reason, sizeof(run->end.reason), "%s", err.text);
+    return PHASE_LOST;
 }
 
 /* Records RUNNING once; an away database is tried again later, while the run goes on. */
@@ -71,10 +78,9 @@ enum phase_result phase_wait(struct run *run)
         if (mail & MAIL_LEAVE)
             return PHASE_LEFT;
         if (mail & MAIL_CANCEL) {
-            if (kill_run(run))
-                mask &= ~(unsigned)MAIL_CANCEL;
-            else if (run_pause(run, KILL_PAUSE_MS) == PHASE_FENCED)
-                return PHASE_FENCED;
+            enum phase_result result = kill_run(run, &mask);
+            if (result != PHASE_DONE)
+                return result;
         }
         if (!mail && record_running(run, &next_ms) == PHASE_FENCED)
             return PHASE_FENCED;

@@ -12,6 +12,9 @@
 #include "worker/run_block.h"
 #include "worker/stats.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #define DROP_WAIT_MS 10000
 #define PUBLISH_WAIT_MS 2000
 
@@ -81,6 +84,12 @@ void run_tell_end(struct worker *w, const struct job *job, enum job_state state)
 void run_remove_dir(struct run *run)
 {
     struct err err = {0};
+    char home[RUNNER_DIR_SIZE + sizeof("/work")];
+    (void)snprintf(home, sizeof(home), "%s/work", run->dir);
+    /* Mostly they are empty: two calls then, in place of reading through them. */
+    if (unlinkat(run->w->work_fd, home, AT_REMOVEDIR) == 0 &&
+        unlinkat(run->w->work_fd, run->dir, AT_REMOVEDIR) == 0)
+        return;
     if (fs_remove_tree(run->w->work_fd, run->dir, &err))
         log_err("worker.dir.kept", &err);
 }
@@ -144,16 +153,31 @@ static void log_fenced(const struct run *run)
               LOG_U("fence", run->hold.fence), LOG_U("fence_now", fence_now));
 }
 
-void run_drop(struct run *run)
+/* Until the runner has told its end or holds no such run: a process that hangs in the kernel may
+ * take its time to die, and until then the message is not given back. */
+static void await_end(struct run *run)
 {
-    struct err err = {0};
-    log_fenced(run);
-    if (run->started && !run->exited) {
+    for (;;) {
+        struct err err = {0};
         enum err_code rc = runner_link_kill(run->w->runner, &run->job->id, run->runner_fence, 0,
                                             KILL_NOTE_FENCED, &err);
-        if (rc != ERR_NOT_FOUND && rc != ERR_FENCED) /* else the runner holds no such run */
-            (void)slot_wait(run->slot, MAIL_EXITED, clock_mono_ms() + DROP_WAIT_MS);
+        if (rc == ERR_NOT_FOUND || rc == ERR_FENCED)
+            return;
+        if (slot_wait(run->slot, MAIL_EXITED, clock_mono_ms() + DROP_WAIT_MS))
+            return;
+        log_event(LOG_ERROR, "worker.run.lives_on", LOG_S("job", run->id_text),
+                  LOG_U("fence", run->runner_fence));
+        /* The next incarnation, or the next worker of this name, finds it in the runner's list. */
+        if (atomic_load(&run->w->fenced) || slot_mail(run->slot) & MAIL_LEAVE)
+            return;
     }
+}
+
+void run_drop(struct run *run)
+{
+    log_fenced(run);
+    if (run->started && !run->exited)
+        await_end(run);
     /* A worker that drops everything leaves the runs to the list of its next incarnation. */
     if (!atomic_load(&run->w->fenced))
         clean_up(run);

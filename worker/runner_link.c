@@ -199,13 +199,14 @@ void runner_link_close(struct runner_link *link, bool stop_if_idle)
     free(link);
 }
 
-/* The calls: on the client of now, or ERR_IO. */
+/* The calls: on the client of now; without one ERR_STATE, so that it is known that nothing was
+ * asked. */
 #define ON_CLIENT(link, call)                                                                      \
     __extension__({                                                                                \
         enum err_code rc_ = ERR_IO;                                                                \
         pthread_rwlock_rdlock(&(link)->guard);                                                     \
         struct runner_client *client = (link)->client;                                             \
-        rc_ = client ? (call) : err_set(err, ERR_IO, "the runner is not connected");               \
+        rc_ = client ? (call) : err_set(err, ERR_STATE, "the runner is not connected");            \
         pthread_rwlock_unlock(&(link)->guard);                                                     \
         rc_;                                                                                       \
     })

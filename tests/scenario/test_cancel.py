@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Cancel in every state: CANCELLED, nothing left, within a second plus grace."""
 
+import fcntl
 import http.server
+import os
+import signal
 import threading
 import time
 
@@ -27,7 +30,9 @@ while :; do sleep 0.2; done
 def ann(site):
     web = site.web()
     site.worker(slots=4)
-    site.client(web, "root", "admin").put_queue("idle", 1, "'idle' IN tags").expect(201)
+    root = site.client(web, "root", "admin")
+    root.put_queue("idle", 1, "'idle' IN tags").expect(201)
+    root.put_queue("lonely", 2, "'lonely' IN tags").expect(201)
     return site.client(web)
 
 
@@ -125,3 +130,50 @@ def test_a_cancelled_job_can_be_submitted_again(ann):
     again = ann.post(f"/v1/jobs/{job}/resubmit").expect(201).json
     assert again["id"] != job and again["status"] == "PENDING"
     cancel(ann, again["id"])
+
+
+@pytest.fixture
+def lonely(site):
+    """A worker of its own, and its folder."""
+    yield site.worker("lonely", slots=1), site.path("work", "lonely-1")
+
+
+class HeldLock:
+    """No runner can start in the folder: we hold its lock, and the former one is killed."""
+
+    def __init__(self, worker, folder):
+        worker.signal(signal.SIGSTOP)
+        os.kill(sluice.runner_of(folder), signal.SIGKILL)
+        self.file = open(os.path.join(folder, "runner.lock"), "r+", encoding="ascii")
+        fcntl.flock(self.file, fcntl.LOCK_EX)
+        worker.signal(signal.SIGCONT)
+
+    def release(self):
+        self.file.close()
+
+
+def test_a_job_whose_process_cannot_be_started_is_cancelled(site, ann, lonely):
+    worker, folder = lonely
+    lock = HeldLock(worker, folder)
+    try:
+        job = ann.submit("sleep", "300", tags=["lonely"])
+        worker.wait_log("worker.start.waits")
+        cancel(ann, job)
+    finally:
+        lock.release()
+    after = ann.submit("true", tags=["lonely"])
+    ann.wait_status(after, "FINISHED", timeout_s=20)
+    worker.stop()
+
+
+def test_a_job_that_its_runner_does_not_know_is_cancelled(site, ann, lonely):
+    worker, folder = lonely
+    job = ann.submit("sleep", "300", tags=["lonely"])
+    ann.wait_status(job, "RUNNING")
+    lock = HeldLock(worker, folder)
+    for name in ("runner.journal.0", "runner.journal.1"):
+        os.unlink(os.path.join(folder, name))
+    lock.release()
+    wait_until("another runner", lambda: sluice.runner_of(folder))
+    cancel(ann, job)
+    worker.stop()
