@@ -35,7 +35,7 @@ exit "$status"
 """
 
 # kind of job, how many in a hundred
-MIX = (("true", 42), ("sleep", 22), ("output", 10), ("fail", 10), ("cancel", 5), ("app", 4),
+MIX = (("true", 30), ("sleep", 34), ("output", 10), ("fail", 10), ("cancel", 5), ("app", 4),
        ("system", 3), ("quota", 4))
 
 
