@@ -163,8 +163,12 @@ enum err_code runner_link_ping(struct runner_link *link, struct bus_consumer *co
 {
     link->consumer = consumer;
     enum err_code rc = ping_once(link, err);
-    if (rc && rc != ERR_TIMEOUT) /* a slow runner hears it later */
+    if (rc && rc != ERR_TIMEOUT && rc != ERR_IO)
         return rc;
+    /* A slow runner hears it later; one that has died since it was opened is replaced soon. */
+    pthread_mutex_lock(&link->lock);
+    link->lost = link->lost || rc == ERR_IO;
+    pthread_mutex_unlock(&link->lock);
     err_clear(err);
     int failed = pthread_create(&link->thread, NULL, link_main, link);
     link->threaded = !failed;

@@ -29,7 +29,8 @@ struct runner_link_setup {
 /* Connects (starting a runner if none lives); no pings yet. */
 MUST_USE enum err_code runner_link_open(const struct runner_link_setup *setup,
                                         struct runner_link **ret_link, struct err *err);
-/* Pings from now on; the first one is sent before it returns. */
+/* Pings from now on; the first one is sent before it returns, unless the runner has died meanwhile:
+ * then another one is started soon. */
 MUST_USE enum err_code runner_link_ping(struct runner_link *link, struct bus_consumer *consumer,
                                         struct err *err);
 /* Ends the pings; calls go on. */

@@ -9,6 +9,7 @@ import pytest
 import sluice
 from injection import injected
 from jobs import Traces
+from partition import Forwarder
 from waiting import stays_true, wait_until
 
 
@@ -77,6 +78,22 @@ def test_a_runner_that_hung_and_has_pings_waiting_ends_nothing(site, ann, queue)
         assert traces.runs("job") == shell
         assert site.job_row(job, "losses", "attempts") == ["0", "1"]
         assert worker.alive()
+
+
+def test_a_runner_that_dies_while_its_worker_starts_is_replaced(site, ann, queue):
+    traces = Traces(site.path(queue))
+    traces.open()
+    broker = Forwarder(int(site.servers.environment()["SLUICE_TEST_AMQP_PORT"]))
+    broker.cut = True  # a worker that starts waits a second for its broker
+    worker = site.worker(queue, f"{queue}-a", slots=1, wait=False, amqp_host="127.0.0.1",
+                         amqp_port=broker.port)
+    worker.wait_log("worker.runner.connected")
+    os.kill(sluice.runner_of(site.path("work", worker.name)), signal.SIGKILL)
+    worker.wait_log("worker.ready")
+    broker.cut = False
+    job = ann.submit(*traces.command("job"), tags=[queue])
+    ann.wait_status(job, "FINISHED")
+    assert worker.alive() and site.job_row(job, "losses", "attempts") == ["0", "1"]
 
 
 def test_a_killed_runner_costs_one_run_and_no_overlap(site, ann, queue):
