@@ -69,6 +69,26 @@ void config_doc(FILE *out)
     }
 }
 
+void config_man(FILE *out)
+{
+    const char *section = "";
+    char variable[SETTING_NAME_SIZE];
+    for (size_t id = 0; id < CONFIG_COUNT; id++) {
+        const struct setting *s = &settings[id];
+        if (strcmp(section, s->section) != 0)
+            fprintf(out, ".SS [%s]\n", s->section);
+        section = s->section;
+        fprintf(out, ".TP\n.B %s\n%s; ", s->key, s->doc);
+        doc_limits(out, s);
+        fprintf(out, ".\n.br\n%s", setting_name(id, SETTING_VARIABLE, variable));
+        if (s->by_default[0])
+            fprintf(out, ", by default %.*s",
+                    s->type == SETTING_CHOICE ? (int)strcspn(s->by_default, "|") : VALUE_SIZE,
+                    s->by_default);
+        fprintf(out, "\n");
+    }
+}
+
 void config_usage(FILE *out, const struct config_flag *flags)
 {
     for (const struct config_flag *f = flags; f && f->name; f++) {
