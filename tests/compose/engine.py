@@ -66,15 +66,18 @@ class Engine:
     def __enter__(self):
         try:
             self._start("--iptables=false", "--ip6tables=false", "--bridge=none")
-            self._make_images()
-            self._stop()
-            self.namespace = Namespace(f"sluice-{os.getpid()}")
-            self._start(namespace=self.namespace.path)
-            self.namespace.enter()
+            self._make_base()
         except BaseException:
             self.__exit__()
             raise
         return self
+
+    def isolate(self):
+        """From here on containers, and the calling thread, are in a network of their own."""
+        self._stop()
+        self.namespace = Namespace(f"sluice-{os.getpid()}")
+        self._start(namespace=self.namespace.path)
+        self.namespace.enter()
 
     def __exit__(self, *_):
         if self.daemon and self.daemon.poll() is None:
@@ -110,15 +113,19 @@ class Engine:
     def docker(self, *words, **options):
         return run("docker", *words, env=self.environment, **options)
 
-    def _make_images(self):
-        """The base from the distribution's archive, the stand-ins, and ours by its Dockerfile."""
+    def _make_base(self):
         tree = f"{self.folder}/base"
         run("debootstrap", "--variant=minbase", "bookworm", tree)
         with subprocess.Popen(["tar", "-C", tree, "-c", "."], stdout=subprocess.PIPE) as tar:
             run("docker", "import", "-", BASE, env=self.environment, stdin=tar.stdout)
         shutil.rmtree(tree)
+
+    def build(self, tag, dockerfile, folder):
+        return self.docker("build", "--network", "host", "-t", tag, "-f", dockerfile, folder,
+                           timeout=1200)
+
+    def make_site_images(self):
+        """The stand-ins, and ours by its Dockerfile."""
         for tag, name in STAND_INS.items():
-            self.docker("build", "--network", "host", "-t", tag, "-f",
-                        f"{HERE}/{name}.Dockerfile", HERE)
-        self.docker("build", "--network", "host", "-t", "sluice:local", "-f",
-                    f"{ROOT}/docker/Dockerfile", ROOT, timeout=1200)
+            self.build(tag, f"{HERE}/{name}.Dockerfile", HERE)
+        self.build("sluice:local", f"{ROOT}/docker/Dockerfile", ROOT)

@@ -94,6 +94,8 @@ class Load(threading.Thread):
 @pytest.fixture(scope="module", name="site")
 def deployed(tmp_path_factory):
     with Engine() as engine:
+        engine.make_site_images()
+        engine.isolate()
         made = Deployment(engine, str(tmp_path_factory.mktemp("site") / "docker"))
         try:
             yield made
