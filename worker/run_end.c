@@ -225,9 +225,19 @@ void run_leave(struct run *run)
     slot_settle(run->slot, BUS_ACK);
 }
 
+/* Our own run ended for want of our pings: we were silent, even if a beat or a frame came since.
+ * A loss that we charged now would be charged again by whoever takes the job from us. */
+static void notice_silence(struct run *run)
+{
+    if (run->exited && run->record.reason == RUNNER_LEASE_EXPIRED && !run->adopted &&
+        !atomic_exchange(&run->w->fenced, true))
+        log_event(LOG_ERROR, "worker.silent", LOG_S("worker", run->w->id_text));
+}
+
 enum phase_result run_lose(struct run *run)
 {
     char detail[JOB_REASON_SIZE];
+    notice_silence(run);
     if (atomic_load(&run->w->fenced)) /* the next incarnation finds the record and charges it */
         return PHASE_FENCED;
     (void)snprintf(detail, sizeof(detail), "run %llu: %.300s", (unsigned long long)run->run,
