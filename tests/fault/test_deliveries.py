@@ -16,7 +16,6 @@ from waiting import wait_until
 QUEUE = "sluice.acme.submit.default"
 SUBMIT = "sluice.submit"
 LIMIT = 12
-SHORT = {"fleet_lease_ms": 500, "fleet_beat_ms": 100}  # the reconciler looks once per lease
 FAST = {"recovery_tick_ms": 200, "recovery_ramp_pause_ms": 100, "recovery_first_test_ms": 100,
         "recovery_outbox_age_ms": 1000, "recovery_queue_unavailable": "constant every=500ms"}
 HUGE = b"x" * 100_000_000
@@ -151,8 +150,8 @@ class Waiting:
 
     def __init__(self, site):
         self.site, self.ann = site, site.client(site.web())
-        self.worker = site.worker(slots=2, **SHORT)
-        site.reader("recovery", **SHORT, **FAST)
+        self.worker = site.worker(slots=2)
+        site.reader("recovery", **FAST)
         site.reader("alternate")
         self.traces = Traces(site.path("traces"))
         self.jobs = {}
