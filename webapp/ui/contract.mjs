@@ -23,8 +23,10 @@ function objectType(schema, indent) {
   if (!schema.properties)
     return `Record<string, ${schema.additionalProperties ? typeOf(schema.additionalProperties, indent) : "unknown"}>`;
   const inner = `${indent}  `;
+  // What is sent is strict and may leave members out; what is answered is whole.
+  const required = schema.required ?? (schema.additionalProperties === false ? [] : null);
   const members = Object.entries(schema.properties).map(([name, member]) => {
-    const optional = schema.required && !schema.required.includes(name) ? "?" : "";
+    const optional = required && !required.includes(name) ? "?" : "";
     return `${inner}${name}${optional}: ${typeOf(member, inner)};\n`;
   });
   return `{\n${members.join("")}${indent}}`;

@@ -86,7 +86,7 @@ export function DeadMessages(): JSX.Element {
       <div class="tabs" role="group" aria-label="State">
         {STATES.map((one) => (
           <button key={one} type="button" aria-pressed={one === state} onClick={() => adjust({ state: one || undefined })}>
-            {one ? words(one) : "All"}
+            {one ? one[0]?.toUpperCase() + one.slice(1) : "All"}
           </button>
         ))}
       </div>

@@ -100,7 +100,7 @@ function Body({ message, reload }: { message: DeadMessage; reload: () => void })
         of={[
           ["Reason", words(message.reason)],
           ["What was done", message.outcome?.replaceAll("-", " ")],
-          ["Told", message.detail],
+          ["Detail", message.detail, true],
           ["Job", message.job && <a href={href(["jobs", message.job])}>{message.job}</a>],
           ["Epoch", message.epoch],
           ["Exchange", message.exchange],
@@ -108,7 +108,7 @@ function Body({ message, reload }: { message: DeadMessage; reload: () => void })
           ["Queue", message.queue],
           ["Died", message.died && <Time at={message.died} />],
           ["Last seen", <Time at={message.lastSeen} />],
-          ["Seen", `${message.seen} ×, ${message.deliveryCount} deliveries, ${message.deathCount} deaths`],
+          ["Seen", `${message.seen} ×, delivered again ${message.deliveryCount} ×, died ${message.deathCount} ×`],
           ["Replays", message.replays],
           ["Acted", message.acted && <Time at={message.acted} />],
           ["By", message.actedBy],
@@ -117,7 +117,7 @@ function Body({ message, reload }: { message: DeadMessage; reload: () => void })
           ["Message id", message.messageId && <code>{message.messageId}</code>],
         ]}
       />
-      <div class="columns">
+      <div class="stack">
         <section>
           <h2>Decoded</h2>
           {decoded === null ? (

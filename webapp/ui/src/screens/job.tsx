@@ -39,7 +39,7 @@ function facts(job: Job): readonly Detail[] {
     ["Application", job.appId ? `${job.appId} ${job.appVersion ?? ""}` : null],
     ["System", job.systemId],
     ["Reason", job.condition && <Condition of={job.condition} />],
-    ["Told", job.reason, true],
+    ["Detail", job.reason, true],
     ["Exit", job.exitCode ?? (job.signal ? `signal ${job.signal}` : null)],
     ["Submitted", <Time at={job.created} />],
     ["Started", job.started && <Time at={job.started} />],

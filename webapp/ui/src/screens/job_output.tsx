@@ -75,7 +75,7 @@ function Text({ output, label }: { output: Output; label: string }): JSX.Element
   return (
     <pre ref={self} class="output" tabIndex={0} role="log" aria-label={label} onScroll={onScroll}>
       {output.cut && <span class="muted">… the beginning is left out: save it to see all{"\n"}</span>}
-      {output.text}
+      {output.text || <span class="muted">Nothing yet. What it writes appears here at once.</span>}
     </pre>
   );
 }
@@ -97,8 +97,13 @@ export function saveAs(blob: Blob, name: string): void {
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
+/** Where something is to be read. */
+function firstStream(job: Job): Stream {
+  return job.output.stdout.bytes === 0 && job.output.stderr.bytes > 0 ? "stderr" : "stdout";
+}
+
 export function JobOutput({ job }: { job: Job }): JSX.Element {
-  const [stream, setStream] = useState<Stream>("stdout");
+  const [stream, setStream] = useState<Stream>(firstStream(job));
   const output = useOutput(job.id, stream);
   return (
     <section>

@@ -12,6 +12,7 @@ import { Empty, Loaded } from "../view/notice";
 import { Table, type Column } from "../view/table";
 import { Lasted, Time } from "../view/time";
 import { ManyActs } from "./job_acts";
+import { CancelAll } from "./job_cancel_all";
 import { useColumns } from "./job_columns";
 
 const PAGE = 50;
@@ -95,6 +96,7 @@ function JobPages({ filter, status, hidden }: { filter: string; status: string; 
         <>
           <div class="bar">
             <ManyActs jobs={jobs} chosen={chosen} onDone={() => (setChosen(new Set()), live.reload())} />
+            <CancelAll search={query} onDone={live.reload} />
             {chooser}
             <Pages
               page={cursors.length}

@@ -25,14 +25,19 @@ function columnsFor(onDone: () => void): readonly Column<Group>[] {
       key: "for",
       head: "Waits for",
       wide: true,
-      cell: (group) => <a href={href(["recovery", group.id])}>{waitsFor(group)}</a>,
+      cell: (group) => (
+        <>
+          <a href={href(["recovery", group.id])}>{waitsFor(group)}</a>
+          <div class="muted">
+            <Condition of={group.condition} />
+          </div>
+        </>
+      ),
     },
-    { key: "condition", head: "Cause", cell: (group) => <Condition of={group.condition} /> },
     { key: "blocked", head: "Jobs", number: true, cell: (group) => group.blocked.toLocaleString("en") },
     { key: "since", head: "Since", cell: (group) => <Time at={group.since} /> },
     { key: "next", head: "Next check", cell: (group) => <Time at={group.nextCheck} /> },
     { key: "result", head: "Last result", wide: true, cell: resultOf },
-    { key: "tries", head: "Tries", number: true, cell: (group) => group.tries },
     { key: "acts", head: "Acts", cell: (group) => <RecoveryActs group={group} onDone={onDone} /> },
   ];
 }

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// What each role sees: no screen and no button behind which there is a refusal.
+import { check, close, given, open, run, visit } from "./page.mjs";
+
+const { ids } = given;
+const PLACES = ["/overview", "/jobs", `/jobs/${ids.running}`, `/jobs/${ids.done}`, "/recovery", `/recovery/${ids.group}`,
+  "/queues", "/queues/quick", "/workers"];
+const DEAD = ["/dead", `/dead/${ids.message}`];
+
+// Buttons that call nothing, or only what everybody may call.
+const HARMLESS = /^(Live|Paused|Dark|Light|\?|Sign out|Search|All|Waiting|Running|Blocked|Finished|Failed|Cancelled|Newer|Older|First|Next|Columns|stdout|stderr|Save|Try again|Open|Settled|Replayed|Discarded)$/;
+const BEYOND = { viewer: /(?!)/, user: /^(Test the filters|Cancel all found)$/ }; // the latter searches his own jobs
+
+async function buttonsOf(page) {
+  const names = await page.locator("button:visible, a.button:visible").allInnerTexts();
+  return [...new Set(names.map((name) => name.trim()))];
+}
+
+async function look(browser, role) {
+  const page = await open(browser, { role });
+  const refused = [];
+  page.on("response", (answer) => {
+    if (answer.status() === 401 || answer.status() === 403) refused.push(`${answer.status()} ${answer.url()}`);
+  });
+  const navigation = await page.getByRole("navigation").innerText();
+  check(!navigation.includes("Dead messages") && !navigation.includes("Audit"), `${role} sees ${navigation}`);
+  for (const place of PLACES) {
+    await visit(page, place);
+    const odd = (await buttonsOf(page)).filter((name) => name && !HARMLESS.test(name) && !BEYOND[role].test(name));
+    check(odd.length === 0, `${role} is offered at ${place}: ${odd.join(", ")}`);
+    for (const box of await page.locator("main tbody input[type=checkbox]").all()) await box.check();
+    const acts = (await buttonsOf(page)).filter((name) => name && !HARMLESS.test(name) && !BEYOND[role].test(name));
+    check(acts.length === 0, `${role} may select at ${place} and is offered: ${acts.join(", ")}`);
+  }
+  for (const place of DEAD) await visit(page, place, "your role does not show it");
+  check(refused.length === 0, `${role} was refused: ${refused.join(", ")}`);
+  await close(page);
+}
+
+await run(async (browser) => {
+  for (const role of ["viewer", "user"]) await look(browser, role);
+  const page = await open(browser, { role: "operator" });
+  for (const [place, name] of [[`/recovery/${ids.group}`, "Release"], [`/dead/${ids.message}`, "Replay"], ["/workers", "Drain"],
+    [`/jobs/${ids.running}`, "Cancel"]]) {
+    await visit(page, place);
+    await page.getByRole("button", { name, exact: true }).first().waitFor();
+  }
+  await visit(page, "/queues/quick");
+  check((await page.getByRole("button", { name: "Save" }).count()) === 0, "an operator cannot save a queue");
+  await close(page);
+});

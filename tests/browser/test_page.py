@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: MIT
+"""The administrators' page in a browser, with real jobs, blocked jobs and dead messages."""
+
+import pytest
+
+import browser
+from servers import free_port
+from waiting import wait_until
+
+BLOCKED = 500
+FAST = {"recovery_tick_ms": 200, "recovery_ramp_pause_ms": 50, "recovery_first_test_ms": 100,
+        "recovery_connection_failed": "constant every=1h",
+        "recovery_application_unavailable": "constant every=1h"}
+TICKS = "i=0; while [ $i -lt 3000 ]; do i=$((i + 1)); echo tick $i; sleep 0.2; done"
+
+
+@pytest.fixture(scope="module", name="web")
+def fixture_web(site):
+    return site.web(**FAST)
+
+
+@pytest.fixture(scope="module", name="admin")
+def fixture_admin(site, web):
+    return site.client(web, "admin", "admin")
+
+
+@pytest.fixture(scope="module", name="ids")
+def fixture_ids(site, web, admin):
+    """A site with something on every screen; the ids of what the tests look at."""
+    for kind in ("alternate", "deadletter"):
+        site.reader(kind)
+    site.reader("recovery", **FAST)
+    admin.put_queue("quick", 20, "maxMinutes <= 5 AND NOT 'slow' IN tags").expect(201)
+    admin.put_queue("slow", 10, "'slow' IN tags").expect(201)
+    site.worker(slots=8, name="worker-one", **FAST)
+    site.worker("quick", slots=2, name="worker-two", **FAST)
+    port = free_port()
+    ids = {"port": port, "blocked": BLOCKED}
+    source = {"sourceUrl": f"http://127.0.0.1:{port}/input", "targetPath": "input"}
+    admin.post("/v1/jobs:batch", {"jobs": [
+        {"name": f"align-{n}", "command": ["true"], "fileInputs": [source], "tags": ["genome"]}
+        for n in range(BLOCKED)]}).expect(200)
+    admin.put("/v1/apps/blast/2", {"command": ["true"]}).expect(201)
+    admin.post("/v1/apps/blast/2/disable").expect(200)
+    for n in range(3):
+        admin.submit(name=f"search-{n}", appId="blast", appVersion="2")
+    ids["waiting"] = admin.submit("true", name="patient", tags=["slow"])
+    ids["failed"] = admin.submit("sh", "-c", "echo it broke >&2; exit 3", name="broken")
+    ids["done"] = admin.submit("sh", "-c", "echo all good", name="good")
+    ids["running"] = admin.submit("sh", "-c", TICKS, name="ticker")
+    with site.amqp() as link:
+        for n in range(2):
+            link.publish("sluice.submit", "sluice.acme.submit.default", b'{"hi": "hello"}',
+                         content_type="application/json", message_id=f"hello-{n}")
+        link.publish("sluice.submit", "sluice.acme.submit.gone", b"\xff\x00\x01", message_id="bytes")
+    wait_until(lambda: f"the blocked jobs, {site.count('job_blocked')} are there",
+               lambda: site.count("job_blocked") == BLOCKED + 3, 60, 0.3)
+    wait_until("the dead messages", lambda: site.count("dead_messages", "outcome IS NOT NULL") == 3)
+    admin.wait_status(ids["running"], "RUNNING")
+    admin.wait_end(ids["failed"])
+    admin.wait_end(ids["done"])
+    causes = admin.get("/v1/recovery").expect(200).json["recovery"]
+    ids["group"] = max(causes, key=lambda cause: cause["blocked"])["id"]
+    messages = admin.get("/v1/dead-messages").expect(200).json["deadMessages"]
+    ids["message"] = next(one["id"] for one in messages if one["messageId"] == "hello-0")
+    ids["replayed"] = next(one["id"] for one in messages if one["messageId"] == "hello-1")
+    return ids
+
+
+def test_every_screen_is_free_of_serious_faults_in_light_and_dark(site, web, ids):
+    print(browser.run("screens.mjs", site, web, ids=ids))
+
+
+def test_nobody_is_offered_what_would_be_refused(site, web, ids):
+    print(browser.run("roles.mjs", site, web, ids=ids))
+
+
+def test_the_keyboard_alone_is_enough(site, web, ids):
+    print(browser.run("keyboard.mjs", site, web, ids=ids))
+
+
+def test_the_walk_by_visible_text_alone(site, web, admin, ids):
+    print(browser.run("walk.mjs", site, web, ids=ids))
+    wait_until(lambda: f"the blocked jobs to end: {site.sql('SELECT status, COUNT(*) FROM jobs GROUP BY 1')}",
+               lambda: site.count("jobs", "name LIKE 'align-%' AND status = 'FINISHED'") == BLOCKED, 60)
+    assert admin.get(f"/v1/dead-messages/{ids['replayed']}").json["state"] == "replayed"
+    site.audited = False  # the job whose message was replayed has two messages, and no worker
+
+
+def test_empty_and_failing_screens_say_what_to_do(fresh):
+    web = fresh.web()
+    print(browser.run("empty.mjs", fresh, web))

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+// What administrators come for, found by what can be read on the page and nothing else.
+import { createServer } from "node:http";
+import { check, close, given, open, run } from "./page.mjs";
+
+const { ids } = given;
+
+async function screen(page, name) {
+  await page.getByRole("navigation").getByRole("link", { name }).click();
+  await page.getByRole("heading", { name, level: 1 }).waitFor();
+}
+
+async function press(page, name) {
+  await page.getByRole("button", { name, exact: true }).first().click();
+}
+
+async function confirm(page, name) {
+  await page.getByRole("dialog").getByRole("button", { name, exact: true }).click();
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+}
+
+async function whyDoesThisJobWait(page) {
+  await screen(page, "Jobs");
+  await page.getByLabel("Filter").fill("name = 'patient'");
+  await press(page, "Search");
+  await page.getByRole("link", { name: "patient" }).click();
+  await page.getByText("It waits for a free slot on queue 'slow'").waitFor();
+  await page.getByText("no worker").first().waitFor();
+}
+
+async function whichCauseBlocksAndReleaseThem(page) {
+  await screen(page, "Recovery");
+  const row = page.getByRole("row").filter({ hasText: "connection failed" });
+  check((await row.innerText()).includes(String(ids.blocked)), "the count of the blocked jobs");
+  await row.getByRole("link").click();
+  await page.getByRole("heading", { name: `Waits for 127.0.0.1:${ids.port} to take a connection` }).waitFor();
+  await press(page, "Check now");
+  await page.getByText("It is being asked now.").waitFor();
+  const host = createServer((_, answer) => answer.end("input")).listen(ids.port, "127.0.0.1");
+  await press(page, "Release");
+  await page.getByText("They go on without asking").waitFor();
+  await confirm(page, `Release ${ids.blocked} jobs`);
+  await page.getByText(`${ids.blocked} jobs are let go.`).waitFor();
+  await page.getByText(/No job waits here any more|There is nothing of that name/).first().waitFor({ state: "visible", timeout: 60000 });
+  host.unref();
+  return host;
+}
+
+async function whatDoesThisDeadMessageSayAndReplayIt(page) {
+  await screen(page, "Dead messages");
+  await page.getByRole("row").filter({ hasText: "given up by" }).getByRole("link").first().click();
+  const body = page.getByLabel("Body; what you change here is replayed");
+  check((await body.inputValue()).includes("hello"), "the body is decoded");
+  await page.getByText("68 65 6c 6c 6f").waitFor(); // and raw
+  await body.fill(JSON.stringify({ v: 1, job: ids.waiting, epoch: 1 }));
+  await press(page, "Replay");
+  await page.getByText("with the body as you changed it").waitFor();
+  await confirm(page, "Replay 1 message");
+  await page.getByText("The message was published once more.").waitFor();
+  await page.getByText("replayed", { exact: true }).waitFor();
+}
+
+async function whichFilterWouldTakeThisRequest(page) {
+  await screen(page, "Queues");
+  await page
+    .getByLabel("Job request; nothing is stored")
+    .fill(JSON.stringify({ name: "x", command: ["true"], maxMinutes: 90, tags: ["slow"] }));
+  await press(page, "Test the filters");
+  await page.getByText("Queue slow would take it.").waitFor();
+  await page.getByText("maxMinutes = 90").waitFor();
+}
+
+async function changeAFilter(page) {
+  await screen(page, "Queues");
+  await page.getByRole("link", { name: "slow" }).click();
+  const filter = page.getByLabel("Filter: the jobs for which it is true come here");
+  await filter.fill("'slow' IN tag");
+  await page.getByText("did you mean 'tags'").waitFor();
+  check((await page.locator(".editor mark").innerText()) === "tag", "the mistake is marked in the text");
+  check(await page.getByRole("button", { name: "Save" }).isDisabled(), "a wrong filter cannot be saved");
+  await filter.fill("'slow' IN tags OR 'late' IN tags");
+  await page.getByText("This filter is valid").waitFor();
+  await press(page, "Save");
+  await page.getByText("Queue slow is saved and counts from now on.").waitFor();
+}
+
+async function followOutputLive(page) {
+  await screen(page, "Jobs");
+  await page.getByLabel("Filter").fill("name = 'ticker'");
+  await press(page, "Search");
+  await page.getByRole("link", { name: "ticker" }).click();
+  const output = page.getByRole("log");
+  const last = async () => Number(/tick (\d+)\s*$/.exec(await output.innerText())?.[1] ?? 0);
+  await page.getByText("tick 2").first().waitFor();
+  const before = await last();
+  await page.getByText(`tick ${before + 5}`).first().waitFor();
+  await press(page, "Cancel");
+  await confirm(page, "Cancel 1 job");
+  await page.getByText("cancelled", { exact: true }).first().waitFor();
+}
+
+async function drainAWorker(page) {
+  await screen(page, "Workers");
+  const row = page.getByRole("row").filter({ hasText: "worker-two" });
+  await row.getByRole("button", { name: "Drain" }).click();
+  await page.getByText("It takes no further job").waitFor();
+  await confirm(page, "Drain 1 worker");
+  await row.getByText("draining").waitFor();
+}
+
+async function cancelSome(page) {
+  await screen(page, "Jobs");
+  await page.getByLabel("Filter").fill("name LIKE 'search-%'");
+  await press(page, "Search");
+  await page.getByRole("link", { name: "search-1" }).waitFor();
+  await page.getByLabel("Select all on this page").check();
+  await press(page, "Cancel 3");
+  await confirm(page, "Cancel 3 jobs");
+  await page.getByText("3 jobs asked to end.").waitFor();
+}
+
+await run(async (browser) => {
+  const page = await open(browser);
+  await whyDoesThisJobWait(page);
+  const host = await whichCauseBlocksAndReleaseThem(page);
+  await whatDoesThisDeadMessageSayAndReplayIt(page);
+  await whichFilterWouldTakeThisRequest(page);
+  await changeAFilter(page);
+  await followOutputLive(page);
+  await cancelSome(page);
+  await drainAWorker(page);
+  await close(page);
+  host.close();
+});
