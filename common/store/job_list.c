@@ -10,6 +10,7 @@
  * column names of ours and placeholders only; every value is a parameter. */
 
 #define SQL_SIZE_MAX 200000
+#define PART_ARGS 8 /* of one state, beside those of the filter: tenant, place, state, limit... */
 
 struct search {
     const struct job_query *query;
@@ -34,17 +35,17 @@ static void add_text(struct search *search, const char *sql, const char *value)
     add_arg(search, db_text(value));
 }
 
-static void add_states(struct search *search)
+static void add_states(struct search *search, unsigned states)
 {
     const char *separator = " AND status IN (";
     for (int i = 0; i < JOB_STATE_COUNT; i++) {
-        if (!(search->query->states >> i & 1u))
+        if (!(states >> i & 1u))
             continue;
         buf_addf(&search->sql, "%s?", separator);
         add_arg(search, db_text(job_state_text((enum job_state)i)));
         separator = ", ";
     }
-    if (search->query->states)
+    if (states)
         buf_add_text(&search->sql, ")");
 }
 
@@ -75,7 +76,7 @@ static void add_filter(struct search *search)
         add_arg(search, arg_of(&query->params[i]));
 }
 
-static void add_conditions(struct search *search)
+static void add_conditions(struct search *search, unsigned states)
 {
     const struct job_query *query = search->query;
     bool down = query->order == JOB_ORDER_CREATED_DESC;
@@ -88,7 +89,7 @@ static void add_conditions(struct search *search)
     add_text(search, " AND queue = ?", query->queue);
     add_text(search, " AND name = ?", query->name);
     add_text(search, " AND app_id = ?", query->app_id);
-    add_states(search);
+    add_states(search, states);
     if (!query->hidden_too)
         buf_add_text(&search->sql, " AND visible = 1");
     add_filter(search);
@@ -102,22 +103,61 @@ static enum err_code check_built(const struct search *search, struct err *err)
     return ERR_OK;
 }
 
-static enum err_code build(struct search *search, struct err *err)
+static void add_order(struct search *search)
 {
     bool down = search->query->order == JOB_ORDER_CREATED_DESC;
-    buf_add_text(&search->sql, "SELECT " JOB_COLS);
-    add_conditions(search);
     buf_add_text(&search->sql, down ? " ORDER BY id DESC" : " ORDER BY id");
+}
+
+static void add_page(struct search *search)
+{
+    add_order(search);
     buf_add_text(&search->sql, " LIMIT ?");
     /* one more tells whether there is more */
     add_arg(search, db_u64((uint64_t)search->query->limit + 1));
+}
+
+static bool takes_parts(const struct job_query *query)
+{
+    size_t parts = (size_t)__builtin_popcount(query->states);
+    return parts > 1 && parts * (query->param_count + PART_ARGS) < DB_PARAMS_MAX;
+}
+
+/* The index has the jobs of one state in their order, not those of several together: these would
+ * all be sorted for each page. So a page of each state is found, and the page among these. */
+static void add_parts(struct search *search)
+{
+    const char *separator = " FROM jobs JOIN ((SELECT id";
+    for (int i = 0; i < JOB_STATE_COUNT; i++) {
+        if (!(search->query->states >> i & 1u))
+            continue;
+        buf_add_text(&search->sql, separator);
+        add_conditions(search, 1u << i);
+        add_page(search);
+        separator = ") UNION ALL (SELECT id";
+    }
+    buf_add_text(&search->sql, ")");
+    add_page(search);
+    buf_add_text(&search->sql, ") page USING (id)");
+    add_order(search);
+}
+
+static enum err_code build(struct search *search, struct err *err)
+{
+    buf_add_text(&search->sql, "SELECT " JOB_COLS);
+    if (takes_parts(search->query)) {
+        add_parts(search);
+        return check_built(search, err);
+    }
+    add_conditions(search, search->query->states);
+    add_page(search);
     return check_built(search, err);
 }
 
 static enum err_code build_count(struct search *search, uint32_t most, struct err *err)
 {
     buf_add_text(&search->sql, "SELECT COUNT(*) FROM (SELECT 1");
-    add_conditions(search);
+    add_conditions(search, search->query->states);
     buf_add_text(&search->sql, " LIMIT ?) c");
     add_arg(search, db_u64(most));
     return check_built(search, err);
