@@ -9,6 +9,7 @@ const EMPTY = {
   queues: ["/queues", "takes what no other takes"],
   dead: ["/dead", "Every message was delivered"],
   workers: ["/workers", "No worker serves this tenant"],
+  events: ["/events", "Nothing has happened since you came"],
 };
 const DATABASE_AWAY = {
   status: 503,

@@ -4,7 +4,7 @@ import { check, close, given, open, run, visit } from "./page.mjs";
 
 const { ids } = given;
 const PLACES = ["/overview", "/jobs", `/jobs/${ids.running}`, `/jobs/${ids.done}`, "/recovery", `/recovery/${ids.group}`,
-  "/queues", "/queues/quick", "/workers"];
+  "/queues", "/queues/quick", "/workers", "/events"];
 const DEAD = ["/dead", `/dead/${ids.message}`];
 
 // Buttons that call nothing, or only what everybody may call.

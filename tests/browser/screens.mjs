@@ -18,6 +18,7 @@ const SCREENS = {
   dead: ["/dead", "no queue for"],
   message: [`/dead/${ids.message}`, "hello"],
   workers: ["/workers", "worker-one"],
+  events: ["/events", "Events appear here"],
 };
 
 async function look(browser, dark, width) {

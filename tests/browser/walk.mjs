@@ -42,8 +42,14 @@ async function whichCauseBlocksAndReleaseThem(page) {
   await confirm(page, `Release ${ids.blocked} jobs`);
   await page.getByText(`${ids.blocked} jobs are let go.`).waitFor();
   await page.getByText(/No job waits here any more|There is nothing of that name/).first().waitFor({ state: "visible", timeout: 60000 });
-  host.unref();
   return host;
+}
+
+async function allHaveGoneOn(page) {
+  await screen(page, "Jobs");
+  await page.getByLabel("Filter").fill("name LIKE 'align-%' AND status <> 'FINISHED'");
+  await press(page, "Search");
+  await page.getByText("No job is like this").waitFor({ timeout: 90000 });
 }
 
 async function whatDoesThisDeadMessageSayAndReplayIt(page) {
@@ -99,6 +105,23 @@ async function followOutputLive(page) {
   await page.getByText("cancelled", { exact: true }).first().waitFor();
 }
 
+async function watchEvents(page) {
+  await screen(page, "Events");
+  await page.getByLabel("State that it leads to").selectOption("finished");
+  await page.getByText("Events appear here as they happen.").waitFor();
+  const headers = { Authorization: `Bearer ${given.tokens.admin}`, "Content-Type": "application/json" };
+  const submit = (name) =>
+    fetch(`${given.url}/v1/jobs`, { method: "POST", headers, body: JSON.stringify({ name, command: ["true"] }) });
+  await submit("seen-live");
+  const row = page.getByRole("row").filter({ hasText: "seen-live" });
+  await row.getByText("finished").first().waitFor({ timeout: 30000 });
+  await press(page, "Live");
+  await submit("seen-later");
+  await press(page, "Paused");
+  await page.getByRole("link", { name: "seen-later" }).waitFor({ timeout: 30000 });
+  check((await row.count()) === 1, "an event is shown once");
+}
+
 async function drainAWorker(page) {
   await screen(page, "Workers");
   const row = page.getByRole("row").filter({ hasText: "worker-two" });
@@ -122,13 +145,15 @@ async function cancelSome(page) {
 await run(async (browser) => {
   const page = await open(browser);
   await whyDoesThisJobWait(page);
-  const host = await whichCauseBlocksAndReleaseThem(page);
+  const host = await whichCauseBlocksAndReleaseThem(page); // it is there until all have gone on
   await whatDoesThisDeadMessageSayAndReplayIt(page);
   await whichFilterWouldTakeThisRequest(page);
   await changeAFilter(page);
   await followOutputLive(page);
+  await watchEvents(page);
   await cancelSome(page);
   await drainAWorker(page);
+  await allHaveGoneOn(page);
   await close(page);
   host.close();
 });

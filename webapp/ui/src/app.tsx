@@ -6,7 +6,7 @@ import { useEffect } from "preact/hooks";
 import { identity, may, resume, sessionFault, signOut } from "./api/session";
 import { token } from "./api/token";
 import { Help, helpOpen, useKeys } from "./keys";
-import { paused } from "./live";
+import { followEvents, paused } from "./live";
 import { href, place } from "./route";
 import { screens, type Screen } from "./screens";
 import { SignIn } from "./screens/sign_in";
@@ -79,6 +79,7 @@ function Waiting(): JSX.Element {
 function Signed(): JSX.Element {
   const screen = current.value;
   useKeys(offered.value);
+  useEffect(followEvents, []);
   useEffect(() => {
     document.title = screen ? `${screen.title} – Sluice` : "Sluice";
   }, [screen]);

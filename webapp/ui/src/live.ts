@@ -1,14 +1,41 @@
 // SPDX-License-Identifier: MIT
-// The one place that keeps what is shown fresh. Whatever changes is asked for again every few
-// seconds while the tab can be seen and nobody has paused it.
-import { signal } from "@preact/signals";
+// The one place that keeps what is shown fresh. The stream of events tells that something happened
+// to jobs; whatever is shown is then asked for again, and now and then in any case for what no event
+// tells (beats, depths). All of it stands still while it is paused or the tab cannot be seen.
+import { effect, signal } from "@preact/signals";
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { faultOf, type Fault } from "./api/client";
+import { listen } from "./api/sse";
 
 export const paused = signal(false);
+/** Rises when something has happened to a job. */
+const pulse = signal(0);
+const streaming = signal(false);
 
-const EVERY_MS = 2000;
+const AT_MOST_EVERY_MS = 1000;
+const WITH_STREAM_MS = 5000;
+const WITHOUT_STREAM_MS = 2000;
 const AFTER_FAULT_MS = 4000;
+
+/** Listens while it is not paused; to be started once for a session, the answer ends it. */
+export function followEvents(): () => void {
+  let abort = new AbortController();
+  const stop = effect(() => {
+    abort.abort();
+    streaming.value = false;
+    if (paused.value) return;
+    abort = new AbortController();
+    void listen(
+      "events",
+      { signal: abort.signal },
+      { onEvent: () => (pulse.value += 1), onState: (fault) => (streaming.value = fault === null) },
+    );
+  });
+  return () => {
+    stop();
+    abort.abort();
+  };
+}
 
 export interface Live<T> {
   /** The last good answer; it stays while later ones fail. */
@@ -24,8 +51,49 @@ interface State<T> {
   fault: Fault | null;
 }
 
+/** Calls round when it is due: asked for, or after a while. */
+class Agenda {
+  private timer = 0;
+  private due = Infinity;
+  private last = 0;
+
+  constructor(private readonly round: () => Promise<boolean>) {}
+
+  /** Not later than in so many milliseconds. */
+  within(ms: number): void {
+    const due = Date.now() + ms;
+    if (due >= this.due) return;
+    this.due = due;
+    clearTimeout(this.timer);
+    this.timer = window.setTimeout(() => void this.fire(), ms);
+  }
+
+  /** As soon as the pause since the last round allows. */
+  soon(): void {
+    this.within(Math.max(0, this.last + AT_MOST_EVERY_MS - Date.now()));
+  }
+
+  async now(): Promise<void> {
+    this.end();
+    this.last = Date.now();
+    const good = await this.round();
+    this.within(!good ? AFTER_FAULT_MS : streaming.value ? WITH_STREAM_MS : WITHOUT_STREAM_MS);
+  }
+
+  end(): void {
+    clearTimeout(this.timer);
+    this.due = Infinity;
+  }
+
+  private async fire(): Promise<void> {
+    this.due = Infinity;
+    if (paused.value || document.hidden) this.within(WITHOUT_STREAM_MS);
+    else await this.now();
+  }
+}
+
 /** load is called anew whenever key changes and then again and again. */
-export function useLive<T>(key: string, load: (signal: AbortSignal) => Promise<T>, everyMs = EVERY_MS): Live<T> {
+export function useLive<T>(key: string, load: (signal: AbortSignal) => Promise<T>): Live<T> {
   const [state, setState] = useState<State<T>>({ key, value: undefined, fault: null });
   const loader = useRef(load);
   const wake = useRef<() => void>(() => undefined);
@@ -33,32 +101,31 @@ export function useLive<T>(key: string, load: (signal: AbortSignal) => Promise<T
 
   useEffect(() => {
     const abort = new AbortController();
-    let timer = 0;
-    const round = async (): Promise<void> => {
-      clearTimeout(timer);
+    const agenda = new Agenda(async () => {
       try {
         const value = await loader.current(abort.signal);
         if (!abort.signal.aborted) setState({ key, value, fault: null });
-        schedule(everyMs);
+        return true;
       } catch (error) {
-        if (abort.signal.aborted) return;
         const fault = faultOf(error);
-        setState((old) => ({ key, value: old.key === key ? old.value : undefined, fault }));
-        schedule(AFTER_FAULT_MS);
+        if (!abort.signal.aborted)
+          setState((old) => ({ key, value: old.key === key ? old.value : undefined, fault }));
+        return false;
+      } finally {
+        if (abort.signal.aborted) agenda.end();
       }
-    };
-    const schedule = (ms: number): void => {
-      clearTimeout(timer);
-      if (abort.signal.aborted) return;
-      timer = window.setTimeout(() => (paused.value || document.hidden ? schedule(ms) : void round()), ms);
-    };
-    wake.current = () => void round();
-    void round();
+    });
+    wake.current = () => void agenda.now();
+    const stop = effect(() => {
+      if (pulse.value > 0) agenda.soon();
+    });
+    void agenda.now();
     return () => {
+      stop();
       abort.abort();
-      clearTimeout(timer);
+      agenda.end();
     };
-  }, [key, everyMs]);
+  }, [key]);
 
   return { value: state.value, fault: state.fault, reload: useCallback(() => wake.current(), []) };
 }

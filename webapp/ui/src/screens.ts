@@ -4,6 +4,7 @@ import type { FunctionComponent } from "preact";
 import type { Operation } from "./api/client";
 import { DeadMessages } from "./screens/dead";
 import { DeadMessageScreen } from "./screens/dead_message";
+import { Events } from "./screens/events";
 import { Jobs } from "./screens/jobs";
 import { JobScreen } from "./screens/job";
 import { Overview } from "./screens/overview";
@@ -35,4 +36,5 @@ export const screens: readonly Screen[] = [
   { path: "queues", title: "Queues", key: "q", needs: "queue_list", list: Queues, one: QueueScreen },
   { path: "dead", title: "Dead messages", key: "d", needs: "dead_list", list: DeadMessages, one: DeadMessageScreen },
   { path: "workers", title: "Workers", key: "w", needs: "worker_list", list: Workers },
+  { path: "events", title: "Events", key: "e", needs: "events", list: Events },
 ];

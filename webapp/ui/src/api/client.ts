@@ -63,22 +63,28 @@ function addressOf<N extends Operation>(name: N, options: CallOptions<N>): strin
   return query.size > 0 ? `${path}?${query}` : path;
 }
 
-/** The answer as it comes; for streams and files. */
-export async function fetchRoute<N extends Operation>(name: N, options: CallOptions<N>): Promise<Response> {
-  const headers: Record<string, string> = { ...options.headers };
+/** The answer to a path of the service, with our token. */
+export async function fetchPath(path: string, init: RequestInit = {}): Promise<Response> {
+  const headers = new Headers(init.headers);
   const sent = token.value;
-  if (sent) headers["Authorization"] = `Bearer ${sent}`;
+  if (sent) headers.set("Authorization", `Bearer ${sent}`);
+  const answer = await fetch(path, { ...init, headers });
+  if (answer.ok) return answer;
+  const fault = await faultOfAnswer(answer);
+  if (answer.status === 401 && sent === token.value) dropToken(fault.message);
+  throw fault;
+}
+
+/** The answer as it comes; for streams and files. */
+export function fetchRoute<N extends Operation>(name: N, options: CallOptions<N>): Promise<Response> {
+  const headers: Record<string, string> = { ...options.headers };
   if (options.body !== undefined) headers["Content-Type"] = "application/json";
-  const answer = await fetch(addressOf(name, options), {
+  return fetchPath(addressOf(name, options), {
     method: routes[name].method,
     headers,
     body: options.body === undefined ? null : JSON.stringify(options.body),
     signal: options.signal ?? null,
   });
-  if (answer.ok) return answer;
-  const fault = await faultOfAnswer(answer);
-  if (answer.status === 401 && sent === token.value) dropToken(fault.message);
-  throw fault;
 }
 
 export async function call<N extends Operation>(

@@ -17,10 +17,15 @@ export interface Listener {
 
 const AGAIN_MS = [500, 1000, 2000, 5000];
 
+/** How far a listener has got: the id of the last event. */
+export interface Cursor {
+  id: string;
+}
+
 /** Cuts the text of a stream into events. */
 class Parser {
   private rest = "";
-  id = "";
+  constructor(private readonly cursor: Cursor) {}
 
   *push(text: string): Generator<ServerEvent> {
     this.rest += text;
@@ -40,21 +45,22 @@ class Parser {
       const name = colon < 0 ? line : line.slice(0, colon);
       const value = colon < 0 ? "" : line.slice(colon + 1).replace(/^ /, "");
       if (name === "event") type = value;
-      else if (name === "id") this.id = value;
+      else if (name === "id") this.cursor.id = value;
       else if (name === "data") data.push(value);
     }
-    return data.length > 0 || type !== "message" ? { type, id: this.id, data: data.join("\n") } : null;
+    return data.length > 0 || type !== "message" ? { type, id: this.cursor.id, data: data.join("\n") } : null;
   }
 }
 
 async function readOnce<N extends Operation>(
   name: N,
   options: CallOptions<N>,
-  parser: Parser,
+  cursor: Cursor,
   listener: Listener,
 ): Promise<void> {
+  const parser = new Parser(cursor);
   const headers: Record<string, string> = { Accept: "text/event-stream" };
-  if (parser.id) headers["Last-Event-ID"] = parser.id;
+  if (cursor.id) headers["Last-Event-ID"] = cursor.id;
   const answer = await fetchRoute(name, { ...options, headers });
   listener.onState(null, false);
   const reader = answer.body?.pipeThrough(new TextDecoderStream()).getReader();
@@ -72,19 +78,17 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Listens until the signal comes; `after` is the id to go on behind. */
+/** Listens behind the cursor, which moves along, until the signal comes. */
 export async function listen<N extends Operation>(
   name: N,
   options: CallOptions<N> & { signal: AbortSignal },
   listener: Listener,
-  after = "",
+  cursor: Cursor = { id: "" },
 ): Promise<void> {
-  const parser = new Parser();
-  parser.id = after;
   for (let tries = 0; !options.signal.aborted; tries++) {
-    const before = parser.id;
+    const before = cursor.id;
     try {
-      await readOnce(name, options, parser, listener);
+      await readOnce(name, options, cursor, listener);
     } catch (error) {
       if (options.signal.aborted) return;
       const fault = faultOf(error);
@@ -92,7 +96,7 @@ export async function listen<N extends Operation>(
       listener.onState(fault, final);
       if (final) return;
     }
-    if (parser.id !== before) tries = 0;
+    if (cursor.id !== before) tries = 0;
     await pause(AGAIN_MS[Math.min(tries, AGAIN_MS.length - 1)] ?? 5000, options.signal);
   }
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // One job: why it is where it is, how it came there, what it writes.
 import type { JSX } from "preact";
-import { call, fetchRoute } from "../api/client";
-import type { EventList, Job, Why } from "../generated/contract";
+import { call, faultOf, fetchPath } from "../api/client";
+import type { EventList, FileList, Job, Why } from "../generated/contract";
 import { useLive } from "../live";
 import { href } from "../route";
 import { Details, type Detail } from "../view/details";
+import { tell } from "../view/dialog";
 import { Loaded } from "../view/notice";
 import { Condition, State } from "../view/state";
 import { Lasted, span, Time } from "../view/time";
@@ -13,7 +14,6 @@ import { JobActs } from "./job_acts";
 import { JobOutput, saveAs } from "./job_output";
 import { Timeline } from "./job_timeline";
 
-const ENDED_MS = 10000;
 const EVENTS = 200;
 
 interface Whole {
@@ -70,9 +70,14 @@ function Reason({ whole }: { whole: Whole }): JSX.Element {
 }
 
 function Files({ job }: { job: Job }): JSX.Element {
-  const live = useLive(job.id + job.status, (signal) => call("job_files", { path: { id: job.id }, signal }), ENDED_MS);
-  const save = async (path: string): Promise<void> =>
-    saveAs(await (await fetchRoute("job_file", { path: { id: job.id, path } })).blob(), path.split("/").pop() ?? path);
+  const live = useLive(job.id + job.status, (signal) => call("job_files", { path: { id: job.id }, signal }));
+  const save = async ({ href, path }: FileList["files"][number]): Promise<void> => {
+    try {
+      saveAs(await (await fetchPath(href)).blob(), path.split("/").pop() ?? path);
+    } catch (error) {
+      tell(faultOf(error).message);
+    }
+  };
   return (
     <Loaded live={live}>
       {({ files }) =>
@@ -82,7 +87,7 @@ function Files({ job }: { job: Job }): JSX.Element {
           <ul class="plain">
             {files.map((file) => (
               <li key={file.path}>
-                <button type="button" class="link" onClick={() => void save(file.path)}>
+                <button type="button" class="link" onClick={() => void save(file)}>
                   {file.path}
                 </button>{" "}
                 <span class="muted number">{file.bytes} bytes</span>
