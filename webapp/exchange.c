@@ -4,6 +4,7 @@
 #include "common/base/clock.h"
 #include "common/base/fault.h"
 #include "common/base/log.h"
+#include "webapp/audit_note.h"
 #include "webapp/framing.h"
 #include "webapp/web.h"
 
@@ -190,6 +191,7 @@ static enum MHD_Result send_reply(struct exchange *x, struct reply *reply)
 static enum MHD_Result refuse(struct exchange *x)
 {
     reply_error(&x->req, &x->refusal);
+    audit_answered(&x->req, x->req.reply.status, &x->refusal);
     return send_reply(x, &x->req.reply);
 }
 
@@ -329,7 +331,13 @@ static enum err_code handle(struct request *req, struct err *err)
         if (rc)
             return rc;
     }
+    struct audit_entry entry;
+    audit_begin(req, &entry);
     enum err_code rc = req->then ? req->then(req, err) : req->route->handler(req, err);
+    if (rc == REQUEST_PARKED) /* it is somebody else's now; no act parks before it has committed */
+        (void)audit_disarm();
+    else
+        audit_end(req);
     /* Descriptors come back when other requests end: it is worth asking again. */
     if (rc == ERR_IO && (err->sys_errno == EMFILE || err->sys_errno == ENFILE))
         rc = err->code = ERR_OVERLOADED;
@@ -340,6 +348,7 @@ void exchange_answer(struct exchange *x, enum err_code rc, const struct err *err
 {
     if (rc)
         reply_error(&x->req, err);
+    audit_answered(&x->req, x->req.reply.status, err);
     resume_as(x, STAGE_HANDLE, STAGE_ANSWERED);
     exchange_drop(x);
 }

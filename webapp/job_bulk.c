@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* POST /v1/jobs:cancel: many jobs in one request, each in a transaction of its own. */
+#include "webapp/audit_note.h"
 #include "webapp/filter_view.h"
 #include "webapp/handlers.h"
 #include "webapp/job_search.h"
@@ -100,6 +101,10 @@ static enum err_code read_wish(const struct request *req, json_t *root, struct w
 static void add_failure(const struct request *req, struct tally *tally, const struct uuid *id,
                         const struct err *err)
 {
+    char subject[UUID_TEXT_SIZE + 16];
+    char text[UUID_TEXT_SIZE];
+    (void)snprintf(subject, sizeof(subject), "/v1/jobs/%s", uuid_text(id, text));
+    audit_refused_one(req, subject, err);
     json_array_append_new(tally->failures,
                           json_pack("{s:o,s:o}", "id", view_uuid(id), "problem",
                                     problem_of(err, req->uri.raw, req->uri.path_length, req->id)));
@@ -111,7 +116,13 @@ static enum err_code cancel_one(const struct request *req, const struct job *job
 {
     struct job_cancelled done = {0};
     struct err why = {0};
+    struct audit_entry entry;
+    char subject[UUID_TEXT_SIZE + 16];
+    char id[UUID_TEXT_SIZE];
+    (void)snprintf(subject, sizeof(subject), "/v1/jobs/%s", uuid_text(&job->id, id));
+    audit_next(req, &entry, subject);
     enum err_code rc = job_cancel_one(req, job, &done, &why);
+    (void)audit_disarm();
     if (rc && err_http(rc) >= MHD_HTTP_INTERNAL_SERVER_ERROR) {
         *err = why;
         return rc;

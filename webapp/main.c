@@ -7,6 +7,7 @@
 #include "common/base/log.h"
 #include "common/service/daemon.h"
 #include "common/service/servers.h"
+#include "webapp/audit_note.h"
 #include "webapp/follow.h"
 #include "webapp/job_wait.h"
 #include "webapp/listen.h"
@@ -90,6 +91,8 @@ static enum err_code web_open(struct web *web, struct err *err)
     if (rc == ERR_OK)
         rc = open_store(web, err);
     if (rc == ERR_OK)
+        rc = auditor_open(web->store, &web->auditor, err);
+    if (rc == ERR_OK)
         rc = waiters_open(web, &web->waiters, err);
     if (rc == ERR_OK)
         rc = followers_open(web, &web->followers, err);
@@ -133,6 +136,7 @@ static void web_close(struct web *web)
     router_free(web->router);
     sweeper_free(web->sweeper);
     probe_close(web->probe);
+    auditor_free(web->auditor);
     waiters_free(web->waiters);
     followers_free(web->followers);
     listeners_free(web->listeners);

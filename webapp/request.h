@@ -16,6 +16,7 @@
 #include <microhttpd.h>
 
 #define REQUEST_ID_SIZE 64
+#define REQUEST_ADDRESS_SIZE 46
 #define REQUEST_TRACE_SIZE 56 /* 55 characters and NUL */
 
 /* A handler returns this when it has given the request to somebody who will answer it later; it
@@ -46,8 +47,10 @@ struct request {
     struct uri uri;
     struct route_match match;
     struct buf body;
-    struct identity who; /* of routes that are not public */
-    bool is_checked;     /* request_check() was done */
+    struct identity who;                /* of routes that are not public */
+    char address[REQUEST_ADDRESS_SIZE]; /* of the other end of the connection */
+    bool is_checked;                    /* request_check() was done */
+    bool is_audited;                    /* its act is in the audit log, committed with it */
     route_fn *then;      /* what a handler thread calls next instead of the route's handler */
     struct uuid subject; /* of whoever parked it: the job that it waits for */
     struct reply reply;

@@ -114,6 +114,19 @@ static bool has_too_many_parameters(const char *uri, struct err *err)
     return true;
 }
 
+static void put_address(struct MHD_Connection *mhd, struct request *req)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    const struct sockaddr *address = info ? info->client_addr : NULL;
+    if (!address)
+        return;
+    const void *bytes = address->sa_family == AF_INET6
+                            ? (const void *)&((const struct sockaddr_in6 *)address)->sin6_addr
+                            : (const void *)&((const struct sockaddr_in *)address)->sin_addr;
+    (void)inet_ntop(address->sa_family, bytes, req->address, sizeof(req->address));
+}
+
 /* The request line was read: the exchange begins. */
 static void *on_uri(void *cls, const char *uri, struct MHD_Connection *mhd)
 {
@@ -124,6 +137,7 @@ static void *on_uri(void *cls, const char *uri, struct MHD_Connection *mhd)
         return NULL;
     x->mhd = mhd;
     x->conn = conn;
+    put_address(mhd, &x->req);
     pthread_mutex_lock(&server->lock);
     conn->x = x;
     conn->had_request = true;

@@ -16,6 +16,7 @@
 #include "webapp/router.h"
 #include "webapp/server.h"
 
+struct auditor;
 struct waiters;
 struct followers;
 struct listeners;
@@ -37,6 +38,7 @@ struct web {
     struct listeners *listeners;
     struct sweeper *sweeper;
     struct probe *probe;
+    struct auditor *auditor;
     struct ui *ui;
     struct server *server;
     struct cursor_key cursor_key;

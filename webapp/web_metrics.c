@@ -5,6 +5,7 @@
 #include "common/base/log.h"
 #include "common/service/metrics.h"
 #include "common/store/job_store.h"
+#include "webapp/audit_note.h"
 #include "webapp/follow.h"
 #include "webapp/job_wait.h"
 #include "webapp/listen.h"
@@ -113,9 +114,25 @@ static int64_t read_listeners_dropped(void *arg)
     return (int64_t)counters.dropped;
 }
 
+static int64_t read_audit_waiting(void *arg)
+{
+    const struct web *web = arg;
+    return (int64_t)auditor_waiting(web->auditor);
+}
+
+static int64_t read_audit_lost(void *arg)
+{
+    const struct web *web = arg;
+    return (int64_t)auditor_lost(web->auditor);
+}
+
 static struct metric gauges[] = {
     METRIC_GAUGE_OF("sluice_http_waits", "Requests that wait for the end of a job", read_waits),
     METRIC_GAUGE_OF("sluice_http_followers", "Streams of output", read_followers),
+    METRIC_GAUGE_OF("sluice_audit_waiting", "Audit rows that are not written yet",
+                    read_audit_waiting),
+    METRIC_GAUGE_OF("sluice_audit_lost_total", "Audit rows that did not fit and were lost",
+                    read_audit_lost),
     METRIC_GAUGE_OF("sluice_http_listeners", "Streams of events", read_listeners),
     METRIC_GAUGE_OF("sluice_http_listeners_dropped_total", "Listeners who read too slowly",
                     read_listeners_dropped),

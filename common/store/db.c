@@ -238,7 +238,13 @@ enum err_code db_run_text(struct db *db, struct sv sql, struct err *err)
 
 enum err_code db_begin(struct db *db, struct err *err)
 {
+    db->has_written = false;
     return db_run_text(db, SV("BEGIN"), err);
+}
+
+bool db_has_written(const struct db *db)
+{
+    return db->has_written;
 }
 
 enum err_code db_commit(struct db *db, struct err *err)

@@ -43,7 +43,8 @@ enum err_code db_lose(struct db *db, const char *what, struct err *err);
 MUST_USE enum err_code db_prepare_all(struct db *db, struct err *err);
 MUST_USE enum err_code db_begin(struct db *db, struct err *err);
 MUST_USE enum err_code db_commit(struct db *db, struct err *err);
-void db_rollback(struct db *db); /* a failure only marks the connection as lost */
+bool db_has_written(const struct db *db); /* some row was written since db_begin */
+void db_rollback(struct db *db);          /* a failure only marks the connection as lost */
 /* One statement without parameters; for migrations and for the session's settings only. */
 MUST_USE enum err_code db_run_text(struct db *db, struct sv sql, struct err *err);
 

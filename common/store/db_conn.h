@@ -32,6 +32,7 @@ struct db {
     MYSQL *conn;
     enum db_trouble trouble;
     bool lost;
+    bool has_written; /* since db_begin */
     uint64_t insert_id;
     uint64_t auto_step;
     MYSQL_STMT *stmts[DB_STMT_COUNT]; /* NULL until first used */

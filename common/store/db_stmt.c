@@ -128,8 +128,10 @@ enum err_code db_exec(struct db *db, enum db_stmt_id id, struct db_args args, ui
     if (rc)
         return rc;
     db->insert_id = mysql_stmt_insert_id(db->stmts[id]);
+    uint64_t rows = mysql_stmt_affected_rows(db->stmts[id]);
+    db->has_written = db->has_written || (rows > 0 && rows != UINT64_MAX);
     if (ret_rows)
-        *ret_rows = mysql_stmt_affected_rows(db->stmts[id]);
+        *ret_rows = rows;
     return ERR_OK;
 }
 

@@ -5,6 +5,7 @@
 #include "common/base/fault.h"
 #include "common/base/log.h"
 #include "common/model/retry.h"
+#include "common/store/audit_log.h"
 #include "common/store/migrate.h"
 #include "common/store/store.h"
 
@@ -237,7 +238,7 @@ static enum err_code try_once(struct attempt *attempt, struct err *err)
 {
     struct db *db = attempt->txn.db;
     attempt->txn.again = false;
-    if (attempt->bare) {
+    if (attempt->bare && !audit_is_armed()) {
         enum err_code bare_rc = attempt->fn(&attempt->txn, attempt->ctx, err);
         if (db_is_lost(db))
             attempt->txn.commit_unknown = true;
@@ -247,8 +248,14 @@ static enum err_code try_once(struct attempt *attempt, struct err *err)
     if (rc)
         return rc;
     rc = attempt->fn(&attempt->txn, attempt->ctx, err);
+    /* A retry that finds its work done had its row committed with it. */
+    bool audited = audit_is_armed() && (db_has_written(db) || attempt->txn.commit_unknown);
+    if (rc == ERR_OK && audited)
+        rc = audit_write_armed(db, err);
     if (rc == ERR_OK)
         rc = commit(attempt, err);
+    if (rc == ERR_OK && audited)
+        audit_written();
     if (rc)
         db_rollback(db);
     return rc;

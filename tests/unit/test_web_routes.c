@@ -154,6 +154,7 @@ static void roles_are_as_they_were_decided(void **unused)
         {"dead_discard", "operator", "operator"},
         {"overview", "viewer", "viewer"},
         {"events", "viewer", "viewer"},
+        {"audit_list", "admin", "admin"},
         {"whoami", "viewer", "viewer"},
         {"openapi", NULL, NULL},
         {"livez", NULL, NULL},

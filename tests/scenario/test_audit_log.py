@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: MIT
+"""The audit log: each act and each refusal has a row, and an act never has none."""
+
+import json
+import socket
+
+import pytest
+
+from waiting import wait_until
+
+
+@pytest.fixture(scope="module")
+def web(site):
+    return site.web()
+
+
+@pytest.fixture(scope="module")
+def root(site, web):
+    return site.client(web, "root", "admin")
+
+
+@pytest.fixture(scope="module")
+def ann(site, web):
+    return site.client(web, "ann")
+
+
+def entries(root, **query):
+    text = "&".join(f"{name}={value}" for name, value in query.items())
+    return root.get(f"/v1/audit?{text}").expect(200).json["audit"]
+
+
+def wait_entry(root, **query):
+    """The newest row; refusals are written a moment after their answer."""
+    return wait_until(f"a row for {query}", lambda: entries(root, **query) or None)[0]
+
+
+def test_an_act_is_in_the_log_when_it_is_answered(root):
+    answer = root.put_queue("large", 900, "coresPerNode > 8").expect(201)
+    row = entries(root, action="queue_put")[0]  # it was committed with the queue: no waiting
+    assert (row["actor"], row["subject"], row["outcome"]) == ("root", "/v1/queues/large", "done")
+    assert (row["method"], row["address"]) == ("PUT", "127.0.0.1")
+    assert row["requestId"] == answer.headers["X-Request-Id"]
+    assert row["status"] is None and row["code"] is None and row["at"].endswith("Z")
+    root.put("/v1/systems/east", {}).expect(201)
+    root.post("/v1/systems/east/disable").expect(200)
+    root.put("/v1/quotas/ann", {"maxActive": 5}).expect(201)
+    root.delete("/v1/queues/large").expect(204)
+    assert [row["action"] for row in entries(root, actor="root", limit=5)] == [
+        "queue_delete", "quota_put", "system_disable", "system_put", "queue_put"]
+
+
+def test_each_job_of_many_has_its_row(root, ann):
+    jobs = [ann.submit("/bin/true", tags=["x"]) for _ in range(3)]
+    ann.cancel(jobs[0]).expect(200)
+    ann.post("/v1/jobs:cancel", {"ids": jobs}).expect(200)
+    done = entries(root, actor="ann", outcome="done")
+    assert [(row["action"], row["subject"]) for row in done] == [
+        ("jobs_cancel", f"/v1/jobs/{jobs[2]}"), ("jobs_cancel", f"/v1/jobs/{jobs[1]}"),
+        ("job_cancel", f"/v1/jobs/{jobs[0]}/cancel")]
+    refused = wait_entry(root, actor="ann", outcome="refused", subject=f"/v1/jobs/{jobs[0]}")
+    assert (refused["action"], refused["status"]) == ("jobs_cancel", 409)
+    assert len({row["requestId"] for row in done}) == 2
+    # A submission that was taken has none: the job says who, when and what.
+    assert not [row for row in entries(root, limit=500) if row["action"] == "job_submit"]
+
+
+def test_refusals_are_in_the_log(site, web, root, ann):
+    ann.put_queue("mine", 950).problem(403)
+    row = wait_entry(root, actor="ann", action="queue_put")
+    assert (row["outcome"], row["status"], row["code"]) == ("refused", 403, "SLUICE-1011")
+    assert "admin" in row["detail"] and row["subject"] == "/v1/queues/mine"
+    site.add_tenant("other")
+    eve = site.client(web, "eve", "admin", tenant="other")
+    job = ann.submit("/bin/true")
+    eve.get(f"/v1/jobs/{job}").problem(404)
+    told = wait_entry(eve, action="job_get")
+    assert (told["status"], told["subject"]) == (404, f"/v1/jobs/{job}")
+    assert not [row for row in entries(root, limit=500) if row["actor"] == "eve"]
+    root.put("/v1/quotas/ann", {"maxActive": 5}, {"If-Match": '"77"'}).problem(412)
+    assert wait_entry(root, action="quota_put", outcome="refused")["status"] == 412
+    ann.__class__(web.url, "no.token.this").delete("/v1/queues/large").problem(401)
+
+    def unauthenticated():
+        return site.sql("SELECT tenant, actor, action, address FROM audit_log WHERE status = 401")
+
+    assert wait_until("the row of a bad token", unauthenticated) == [
+        [None, None, "queue_delete", "127.0.0.1"]]
+
+
+def test_the_log_is_read_by_administrators_in_pages(site, web, root, ann):
+    ann.get("/v1/audit").problem(403)
+    site.client(web, "olga", "operator").get("/v1/audit").problem(403)
+    for number in range(7):
+        root.put(f"/v1/quotas/u{number}", {"maxActive": 1}).expect(201)
+    wanted = [row["id"] for row in entries(root, action="quota_put", outcome="done", limit=500)]
+    seen, cursor = [], ""
+    while cursor is not None:
+        page = root.get("/v1/audit?action=quota_put&outcome=done&limit=3"
+                        + (cursor and f"&cursor={cursor}")).expect(200).json
+        seen += [row["id"] for row in page["audit"]]
+        cursor = page["nextCursor"]
+    assert seen == wanted and len(seen) >= 8
+    assert seen == sorted(seen, reverse=True)
+    one = root.get("/v1/audit?limit=1").expect(200).json["nextCursor"]
+    root.get(f"/v1/audit?action=queue_put&limit=1&cursor={one}").problem(400)
+    for query in ("outcome=x", "limit=0", "actor=", "what=1"):
+        root.get(f"/v1/audit?{query}").problem(400)
+
+
+def test_nothing_changes_the_log(root):
+    for method in ("POST", "PUT", "DELETE", "PATCH"):
+        root.call(method, "/v1/audit").problem(405)
+
+
+def test_the_command_shows_the_log(site, root):
+    told = site.run("audit-log", "--action", "queue_put", "--outcome", "done", "-o", "json",
+                    client=root)
+    assert told.returncode == 0, told
+    assert json.loads(told.stdout)[0]["subject"] == "/v1/queues/large"
+    table = site.run("audit-log", client=root)
+    assert table.returncode == 0 and "ACTOR" in table.stdout, table
+
+
+def test_an_act_that_cannot_be_written_down_is_not_done(site, root):
+    """The row and the act are one transaction."""
+    site.sql("ALTER TABLE audit_log ADD CONSTRAINT nothing CHECK (subject <> '/v1/systems/west')")
+    assert root.put("/v1/systems/west", {}).status == 500
+    site.sql("ALTER TABLE audit_log DROP CONSTRAINT nothing")
+    root.get("/v1/systems/west").problem(404)
+    failed = wait_entry(root, subject="/v1/systems/west", outcome="failed")
+    assert (failed["action"], failed["status"]) == ("system_put", 500)
+
+
+def test_more_than_fits_is_said_to_be_lost(site, web, root):
+    """The database takes no rows: the line fills up, no request waits, and the loss is told."""
+    before = site.count("audit_log", "status = 401")
+    site.sql("RENAME TABLE audit_log TO audit_log_away")
+    request = b"GET /v1/whoami HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer x.y.z\r\n\r\n"
+    sent = 6000
+    with socket.create_connection((root.host, root.port), timeout=30) as link:
+        reader = link.makefile("rb")
+        for _ in range(sent // 20):
+            link.sendall(request * 20)
+            for _ in range(20):
+                length = 0
+                assert b" 401 " in reader.readline()
+                while (line := reader.readline().lower()) != b"\r\n":
+                    if line.startswith(b"content-length:"):
+                        length = int(line.split(b":")[1])
+                reader.read(length)
+    site.sql("RENAME TABLE audit_log_away TO audit_log")
+
+    def told():
+        rows = site.sql("SELECT detail FROM audit_log WHERE action = 'audit.lost'")
+        return sum(int(row[0].split()[0]) for row in rows) or None
+
+    lost = wait_until("the row that tells of the loss", told, 30)
+    wait_until("the rest", lambda: site.count("audit_log", "status = 401") - before + lost == sent,
+               30)
+    print(f"{sent} refusals while nothing could be written: {lost} lost, and said so")
+    assert f"sluice_audit_lost_total {lost}" in root.get("/metrics").body.decode()
