@@ -60,12 +60,10 @@ enum phase_result phase_archive(struct run *run)
     const struct config *cfg = run->w->cfg;
     struct archive_limits limits = {cfg->archive_max_files, cfg->archive_max_bytes};
     ARCHIVE_PLAN_AUTO struct archive_plan plan = {0};
-    char home[RUNNER_DIR_SIZE + 8];
     FD_AUTO int home_fd = -1;
     struct err err = {0};
     if (wanted(run)) {
-        (void)snprintf(home, sizeof(home), "%s/work", run->dir);
-        enum err_code rc = fs_open_beneath(run->w->work_fd, home,
+        enum err_code rc = fs_open_beneath(run->w->work_fd, run->dir,
                                            O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, &home_fd, &err);
         if (rc == ERR_OK)
             rc = archive_scan(home_fd, run->request, &limits, &plan, &err);

@@ -70,7 +70,6 @@ static enum err_code stage_input(struct run *run, int home_fd, const struct job_
 
 enum phase_result phase_stage(struct run *run)
 {
-    char home[RUNNER_DIR_SIZE + 8];
     FD_AUTO int home_fd = -1;
     struct err err = {0};
     if (run->request->input_count == 0) /* the runner makes the folder */
@@ -80,8 +79,7 @@ enum phase_result phase_stage(struct run *run)
         if (result != PHASE_DONE)
             return result;
     }
-    (void)snprintf(home, sizeof(home), "%s/work", run->dir);
-    if (fs_make_dirs(run->w->work_fd, home, 0700, &home_fd, &err))
+    if (fs_make_dirs(run->w->work_fd, run->dir, 0700, &home_fd, &err))
         return run_fail(run, JOB_COND_START_FAILED, &err);
     for (size_t i = 0; i < run->request->input_count; i++) {
         const struct job_input *input = &run->request->inputs[i];

@@ -20,7 +20,7 @@ static void set_run(struct run *run, uint64_t number)
 {
     run->run = number;
     (void)runner_job_dir(&run->job->id, number, run->dir);
-    (void)snprintf(run->home, sizeof(run->home), "%.900s/%s/work", run->w->work_dir, run->dir);
+    (void)snprintf(run->home, sizeof(run->home), "%.900s/%s", run->w->work_dir, run->dir);
 }
 
 void run_open(struct run *ret_run, struct worker *w, struct slot *slot, struct job **take_job)

@@ -84,11 +84,8 @@ void run_tell_end(struct worker *w, const struct job *job, enum job_state state)
 void run_remove_dir(struct run *run)
 {
     struct err err = {0};
-    char home[RUNNER_DIR_SIZE + sizeof("/work")];
-    (void)snprintf(home, sizeof(home), "%s/work", run->dir);
-    /* Mostly they are empty: two calls then, in place of reading through them. */
-    if (unlinkat(run->w->work_fd, home, AT_REMOVEDIR) == 0 &&
-        unlinkat(run->w->work_fd, run->dir, AT_REMOVEDIR) == 0)
+    /* Mostly it is empty: one call then, in place of reading through it. */
+    if (unlinkat(run->w->work_fd, run->dir, AT_REMOVEDIR) == 0)
         return;
     if (fs_remove_tree(run->w->work_fd, run->dir, &err))
         log_err("worker.dir.kept", &err);

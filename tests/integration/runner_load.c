@@ -69,7 +69,6 @@ static void run_one(struct slot *slot)
     char variable[WORD_SIZE];
     char output_dir[WORD_SIZE];
     char dir[RUNNER_DIR_SIZE];
-    char path[RUNNER_DIR_SIZE + sizeof("/work")];
     const char *argv[] = {program, NULL};
     const char *env[] = {"PATH=/usr/bin:/bin", "LANG=C", "SLUICE_FENCE=1", variable, NULL};
     struct runner_job held;
@@ -93,8 +92,7 @@ static void run_one(struct slot *slot)
         (void)pthread_cond_wait(&slot->ended, &slot->lock);
     (void)pthread_mutex_unlock(&slot->lock);
     must(runner_client_forget(client, &slot->job, 1, &err), &err);
-    (void)snprintf(path, sizeof(path), "%s/work", runner_job_dir(&slot->job, 1, dir));
-    (void)unlinkat(work_fd, path, AT_REMOVEDIR);
+    (void)runner_job_dir(&slot->job, 1, dir);
     if (unlinkat(work_fd, dir, AT_REMOVEDIR) != 0)
         must(fs_remove_tree(work_fd, dir, &err), &err);
 }

@@ -210,9 +210,8 @@ static void output_below_the_cap_is_equal_byte_for_byte(void **state)
     char script[600];
     char id[UUID_TEXT_SIZE];
     char dir[RUNNER_DIR_SIZE];
-    (void)snprintf(script, sizeof(script), "cmp %s/tenant/%s/1/stdout %s/%s/work/copy",
-                   site->archive, uuid_text(&job.job, id), site->work,
-                   runner_job_dir(&job.job, 1, dir));
+    (void)snprintf(script, sizeof(script), "cmp %s/tenant/%s/1/stdout %s/%s/copy", site->archive,
+                   uuid_text(&job.job, id), site->work, runner_job_dir(&job.job, 1, dir));
     record = site_shell_end(site, script);
     assert_int_equal(record.exit_code, 0);
 }

@@ -222,8 +222,7 @@ pid_t site_wait_pid(struct site *site, const struct runner_job *job, const char 
     int64_t deadline = clock_mono_ms() + WAIT_MS;
     char dir[RUNNER_DIR_SIZE];
     char path[RUNNER_DIR_SIZE + 64];
-    (void)snprintf(path, sizeof(path), "%s/work/%s", runner_job_dir(&job->job, job->run, dir),
-                   file);
+    (void)snprintf(path, sizeof(path), "%s/%s", runner_job_dir(&job->job, job->run, dir), file);
     while (clock_mono_ms() < deadline) {
         struct err err = {0};
         uint64_t pid = 0;

@@ -68,7 +68,7 @@ struct runner_start {
      * the job's session are found as well when the job ends. */
     const char *const *argv;
     const char *const *env;
-    const char *working_dir;   /* beneath work_dir, made if missing; NULL: <runner_job_dir>/work */
+    const char *working_dir;   /* beneath work_dir, made if missing; NULL: runner_job_dir */
     const char *output_root;   /* the archive root, which exists */
     const char *output_dir;    /* beneath it, made if missing; gets `stdout` and `stderr` */
     uint64_t output_max_bytes; /* for each stream, at least 1024: the first half and the last half

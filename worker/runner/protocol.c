@@ -102,15 +102,14 @@ enum err_code protocol_start_json(const struct runner_start *start, json_t **ret
                                   struct err *err)
 {
     char dir[RUNNER_DIR_SIZE];
-    char work[RUNNER_DIR_SIZE + sizeof("/work")];
     struct runner_start full = *start;
     if (full.run == 0)
         full.run = full.fence;
-    (void)snprintf(work, sizeof(work), "%s/work", runner_job_dir(&full.job, full.run, dir));
+    (void)runner_job_dir(&full.job, full.run, dir);
     json_t *message = fields_json(start_fields, &full);
     json_t *rest = json_pack("{s:s, s:o, s:o, s:s, s:s, s:s}", "op", "start", "argv",
                              list_json(start->argv), "env", list_json(start->env), "working_dir",
-                             start->working_dir ? start->working_dir : work, "output_root",
+                             start->working_dir ? start->working_dir : dir, "output_root",
                              start->output_root, "output_dir", start->output_dir);
     if (!message || !rest || json_object_update(message, rest) != 0) {
         json_decref(message);

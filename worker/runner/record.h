@@ -70,7 +70,7 @@ bool runner_reason_is_infrastructure(enum runner_reason reason);
 bool runner_record_output_failed(const struct runner_record *record);
 
 /* "jobs/<uuid>.<run>", beneath the worker's directory; ret_dir has RUNNER_DIR_SIZE bytes and is
- * returned. The job's default working directory is `work` in it. */
+ * returned. It is the job's default working directory. */
 const char *runner_job_dir(const struct uuid *job, uint64_t run, char *ret_dir);
 
 /* A new reference, or NULL when memory is short. */

@@ -50,19 +50,12 @@ static struct start_task *tasks_take(struct tasks *tasks)
     return task;
 }
 
-/* Mostly the folder is to be made, and what it is in is there. */
+/* Mostly it is to be made, and what it is in is there. */
 static enum err_code open_working_dir(const struct starter *starter,
                                       const struct runner_start *start, int *ret_fd,
                                       struct err *err)
 {
-    char dir[RUNNER_DIR_SIZE];
     const char *path = start->working_dir;
-    (void)runner_job_dir(&start->job, start->run, dir);
-    if (mkdirat(starter->work_dir, dir, 0700) != 0 && errno != EEXIST) {
-        enum err_code rc = fs_make_dirs(starter->work_dir, dir, 0700, NULL, err);
-        if (rc)
-            return rc;
-    }
     if ((mkdirat(starter->work_dir, path, 0700) == 0 || errno == EEXIST) &&
         fs_open_beneath(starter->work_dir, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, ret_fd,
                         NULL) == ERR_OK)
