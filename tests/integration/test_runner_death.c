@@ -262,6 +262,31 @@ static void a_start_that_hangs_does_not_prolong_the_grant(void **state)
     assert_int_equal(record.reason, RUNNER_LEASE_EXPIRED);
 }
 
+/* Its answer goes to the request that waits for it, not to one that was given up. */
+static void a_start_that_is_asked_for_again_is_answered(void **state)
+{
+    struct site *site = *state;
+    struct err err = {0};
+    const char *argv[] = {"no-such-program", NULL};
+    struct runner_start start = site_start(site, argv);
+    struct runner_job job;
+    const struct runner_callbacks callbacks = {site, site_on_exit, site_on_lost};
+    const struct runner_client_config cfg = {
+        .work_dir = site->work, .worker_name = "test", .runner_path = "/none", .timeout_ms = 300};
+    bool existing = false;
+    restart_with_fault(site, "runner.start.noted=sleep:1500@1");
+    site_leave(site);
+    assert_ok(runner_client_open(&cfg, &callbacks, &site->client, &err));
+    enum err_code rc = ERR_TIMEOUT;
+    for (int tries = 0; rc == ERR_TIMEOUT && tries < 50; tries++) {
+        err_clear(&err);
+        rc = runner_client_start(site->client, &start, &job, &existing, &err);
+    }
+    assert_ok(rc);
+    assert_true(job.exited);
+    assert_string_equal(job.record.start_error, "ENOENT");
+}
+
 #endif
 
 int main(void)
@@ -282,6 +307,7 @@ int main(void)
         SITE_TEST(a_full_output_disk_cuts_the_output_only),
         SITE_TEST(a_write_that_hangs_does_not_prolong_the_grant),
         SITE_TEST(a_start_that_hangs_does_not_prolong_the_grant),
+        SITE_TEST(a_start_that_is_asked_for_again_is_answered),
 #endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -153,6 +153,8 @@ static void adopting_changes_the_fence_and_keeps_the_process(void **state)
     assert_int_equal(adopted.fence, 4);
     assert_int_equal(adopted.run, 1);
     assert_int_equal(adopted.pid, job.pid);
+    assert_ok(runner_client_adopt(site->client, &job.job, 1, 4, &adopted, &err)); /* once more */
+    assert_int_equal(adopted.fence, 4);
     assert_code(runner_client_kill(site->client, &job.job, 1, 0, "", &err), ERR_FENCED);
     err_clear(&err);
     assert_ok(runner_client_kill(site->client, &job.job, 4, 0, "", &err));

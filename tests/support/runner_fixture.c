@@ -11,7 +11,7 @@
 
 #define PAUSE_US 2000
 
-static void on_exit_of(void *arg, const struct runner_record *record)
+void site_on_exit(void *arg, const struct runner_record *record)
 {
     struct site *site = arg;
     (void)pthread_mutex_lock(&site->lock);
@@ -21,7 +21,7 @@ static void on_exit_of(void *arg, const struct runner_record *record)
     (void)pthread_mutex_unlock(&site->lock);
 }
 
-static void on_lost(void *arg, const struct err *err)
+void site_on_lost(void *arg, const struct err *err)
 {
     struct site *site = arg;
     (void)err;
@@ -34,7 +34,7 @@ static void on_lost(void *arg, const struct err *err)
 void site_connect(struct site *site)
 {
     struct err err = {0};
-    const struct runner_callbacks callbacks = {site, on_exit_of, on_lost};
+    const struct runner_callbacks callbacks = {site, site_on_exit, site_on_lost};
     const struct runner_client_config cfg = {.work_dir = site->work,
                                              .worker_name = "test",
                                              .runner_path = RUNNER_PATH,

@@ -30,6 +30,8 @@ struct site {
     bool lost;
 };
 
+void site_on_exit(void *site, const struct runner_record *record); /* callbacks of a client */
+void site_on_lost(void *site, const struct err *err);
 int site_set_up(void **state); /* with a runner, and a long grant */
 int site_tear_down(void **state);
 void site_connect(struct site *site); /* a client; starts a runner if none lives */

@@ -104,7 +104,8 @@ MUST_USE enum err_code runner_client_start(struct runner_client *client,
                                            const struct runner_start *start,
                                            struct runner_job *ret_job, bool *ret_existing,
                                            struct err *err);
-/* The run, running or exited, has new_fence (which is higher) from now on, its record too. */
+/* The run, running or exited, has new_fence (which is higher) from now on, its record too. May be
+ * asked again. */
 MUST_USE enum err_code runner_client_adopt(struct runner_client *client, const struct uuid *job,
                                            uint64_t old_fence, uint64_t new_fence,
                                            struct runner_job *ret_job, struct err *err);

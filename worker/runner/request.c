@@ -99,7 +99,9 @@ static enum err_code do_start(struct runner *runner, struct request *request, js
         job_forget(runner, held); /* its owner is fenced: nobody can use that result */
         held = NULL;
     }
-    if (held)
+    if (held && held->task && held->job.fence == start.fence)
+        run = held; /* on its way: this one gets the answer, nobody waits for the former any more */
+    else if (held)
         *ret_body = request_start_answer(held, true);
     else
         rc = may_start(runner, err);
@@ -127,9 +129,13 @@ static enum err_code do_adopt(struct runner *runner, struct request *request, js
                        &(const char *){NULL}, "id", &(json_int_t){0}, "job", &job, "fence", &fence,
                        "new_fence", &new_fence) != 0)
         return wrong_members(&why, err);
-    enum err_code rc = named_run(runner, job, fence, &run, err);
-    if (rc == ERR_OK && new_fence <= fence)
+    enum err_code rc = ERR_OK;
+    if (new_fence <= fence)
         rc = err_set(err, ERR_INVALID, "new_fence is not above fence");
+    /* Asked again, because the answer was lost: it has the new one already. */
+    struct err fenced = {0};
+    if (rc == ERR_OK && named_run(runner, job, new_fence, &run, &fenced) != ERR_OK)
+        rc = named_run(runner, job, fence, &run, err);
     if (rc == ERR_OK)
         rc = job_adopt(runner, run, (uint64_t)new_fence, err);
     if (rc == ERR_OK) {
