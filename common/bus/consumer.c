@@ -26,6 +26,13 @@ static int wait_ms(int64_t now_ms, int64_t until_ms)
     return until_ms - now_ms > 60000 ? 60000 : (int)(until_ms - now_ms);
 }
 
+/* A frame says nothing about when it was sent: the network may have kept it for long. An answer is
+ * younger than its question, so where there are probes it is their time that counts. */
+static int64_t heard_ms(const struct bus_consumer *consumer)
+{
+    return consumer->setup.probe_ms > 0 ? consumer->vouched_ms : consumer->conn.heard_ms;
+}
+
 static void serve(struct bus_consumer *consumer)
 {
     struct conn *conn = &consumer->conn;
@@ -42,7 +49,7 @@ static void serve(struct bus_consumer *consumer)
         (void)conn_wait(conn, wait_ms(now, due < next ? due : next), false);
         conn_read(conn, consumer_on_frame, consumer);
         if (!conn->broken && consumer->inbox_ready)
-            atomic_store(&consumer->last_frame_ms, conn->heard_ms);
+            atomic_store(&consumer->last_frame_ms, heard_ms(consumer));
     }
 }
 

@@ -70,6 +70,8 @@ void consumer_open_channel(struct bus_consumer *consumer, struct channel *channe
                                     .consumer_tag = amqp_cstring_bytes(CONSUMER_TAG),
                                     .no_ack = is_inbox(consumer, channel)};
     set_channel_state(consumer, channel, CHANNEL_OPENING);
+    if (is_inbox(consumer, channel))
+        consumer->asked_ms = clock_mono_ms();
     conn_send(&consumer->conn, number, AMQP_CHANNEL_OPEN_METHOD, &open);
     if (!is_inbox(consumer, channel))
         conn_send(&consumer->conn, number, AMQP_BASIC_QOS_METHOD, &qos);
@@ -279,6 +281,7 @@ static void on_consuming(struct bus_consumer *consumer, struct channel *channel)
         return;
     consumer->inbox_ready = true;
     consumer->probe_asked = false;
+    consumer->vouched_ms = consumer->asked_ms;
 }
 
 static void on_method(struct bus_consumer *consumer, struct channel *channel,
@@ -296,6 +299,7 @@ static void on_method(struct bus_consumer *consumer, struct channel *channel,
         return;
     case AMQP_QUEUE_DECLARE_OK_METHOD: /* of consumer_probe(): that it came is all it says */
         consumer->probe_asked = false;
+        consumer->vouched_ms = consumer->asked_ms;
         return;
     case AMQP_BASIC_CANCEL_METHOD:
         if (!closing)

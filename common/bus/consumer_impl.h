@@ -60,6 +60,8 @@ struct bus_consumer {
     int64_t inbox_retry_ms, queue_retry_ms, refresh_ms;
     bool probe_asked; /* one at a time */
     int64_t probe_due_ms;
+    int64_t asked_ms;   /* when the broker was last asked for the inbox: before it was sent */
+    int64_t vouched_ms; /* the same, of the last question that was answered */
 
     atomic_uint wanted;
     atomic_int state;

@@ -120,6 +120,45 @@ static void heartbeats_keep_an_idle_connection_and_are_a_sign_of_life(void **unu
     tcp_proxy_free(proxy);
 }
 
+static int64_t next_frame(struct bus_consumer *consumer, int64_t last)
+{
+    int64_t until = clock_mono_ms() + WAIT_MS;
+    while (bus_consumer_last_frame_ms(consumer) == last && clock_mono_ms() < until)
+        (void)usleep(5 * 1000);
+    return bus_consumer_last_frame_ms(consumer);
+}
+
+static void an_answer_that_comes_late_counts_from_its_question(void **unused)
+{
+    (void)unused;
+    const int64_t probe_ms = 2000;
+    char inbox[BUS_NAME_SIZE];
+    struct err err = {0};
+    struct tcp_proxy *proxy = tcp_proxy_open(broker_host(), broker_port());
+    struct bus_config cfg = broker_config(tcp_proxy_port(proxy));
+    struct receiver *receiver = receiver_new();
+    struct bus_consumer_setup setup = receiver_setup(receiver, NULL);
+    const char *keys[] = {broker_name("worker", inbox)};
+    setup.inbox = (struct bus_inbox){BUS_COMMAND, inbox, keys, 1};
+    setup.probe_ms = probe_ms;
+    struct bus_consumer *consumer = NULL;
+    assert_ok(bus_consumer_open(&cfg, &setup, &consumer, &err));
+    assert_true(receiver_wait(receiver, &receiver->ups, 1));
+    int64_t first = next_frame(consumer, bus_consumer_last_frame_ms(consumer));
+    tcp_proxy_set(proxy, PROXY_HOLD);
+    while (clock_mono_ms() < first + probe_ms + 300) /* the next question is on its way */
+        (void)usleep(10 * 1000);
+    int64_t released = clock_mono_ms();
+    assert_int_equal(bus_consumer_last_frame_ms(consumer), first);
+    tcp_proxy_set(proxy, PROXY_PASS);
+    int64_t second = next_frame(consumer, first);
+    assert_true(second > first);
+    assert_true(second < released);
+    bus_consumer_free(consumer);
+    receiver_free(receiver);
+    tcp_proxy_free(proxy);
+}
+
 static bool is_held(const char *inbox)
 {
     bool held = false;
@@ -201,6 +240,7 @@ int main(void)
         TEST(a_queue_is_held_while_its_consumer_lives),
         TEST(a_second_consumer_waits_until_the_inbox_is_free),
         TEST(heartbeats_keep_an_idle_connection_and_are_a_sign_of_life),
+        TEST(an_answer_that_comes_late_counts_from_its_question),
         TEST(a_deleted_inbox_is_made_again),
         TEST(commands_come_by_each_key_of_the_inbox),
         TEST(a_listener_hears_the_events_of_its_pattern),
