@@ -121,8 +121,7 @@ enum err_code adopt_all(struct worker *w, const struct runner_job *found, size_t
         return ERR_OK;
     do {
         err_clear(err);
-        rc = worker_store_former(w->store, w->host, w->cfg->worker_name, &formers.rows,
-                                 &formers.count, err);
+        rc = worker_store_former(w->store, &w->home, &formers.rows, &formers.count, err);
     } while (rc == ERR_DB_AWAY && !daemon_sleep_until(clock_mono_ms() + KILL_LOOK_MS));
     for (size_t i = 0; i < count && rc == ERR_OK; i++)
         rc = take_one(w, &found[i], &formers, err);

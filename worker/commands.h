@@ -2,17 +2,26 @@
 #ifndef WORKER_COMMANDS_H
 #define WORKER_COMMANDS_H
 
-/* commands: tells the slots of cancel requests. Nothing that a command says is believed: it only
- * makes this thread look into the database at once, which it also does with every beat.
- * Threads: locked. */
+/* commands: tells the slots of cancel requests, and whether to take further jobs
+ * (workers.draining). Nothing that a command says is believed: it only makes this thread look into
+ * the database at once, which it also does with every beat. Threads: locked. */
 
-#include "common/store/job_store.h"
+#include "common/store/store.h"
 #include "worker/slots.h"
+
+#include <stdatomic.h>
 
 struct commands;
 
-MUST_USE enum err_code commands_start(struct store *store, const struct uuid *worker,
-                                      struct slots *slots, unsigned beat_ms,
+struct commands_setup {
+    struct store *store;
+    struct uuid worker;
+    struct slots *slots; /* told to receive already */
+    unsigned beat_ms;
+    atomic_bool *draining; /* answer: it takes no further jobs, because its row says so */
+};
+
+MUST_USE enum err_code commands_start(const struct commands_setup *setup,
                                       struct commands **ret_commands, struct err *err);
 void commands_wake(struct commands *commands);
 void commands_stop(struct commands *commands); /* NULL is allowed */

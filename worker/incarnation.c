@@ -150,6 +150,7 @@ static enum err_code patiently(struct worker *w,
 static enum err_code register_row(struct worker *w, struct err *err)
 {
     struct worker_row row = {.id = w->id,
+                             .home = w->home,
                              .pid = (uint32_t)getpid(),
                              .slots = w->cfg->worker_slots,
                              .state = WORKER_LIVE};
@@ -231,8 +232,7 @@ static enum err_code replace_formers(struct worker *w, struct err *err)
 {
     struct worker_row *rows = NULL;
     size_t count = 0;
-    enum err_code rc =
-        worker_store_former(w->store, w->host, w->cfg->worker_name, &rows, &count, err);
+    enum err_code rc = worker_store_former(w->store, &w->home, &rows, &count, err);
     for (size_t i = 0; i < count && rc == ERR_OK; i++) {
         if (uuid_eq(&rows[i].id, &w->id))
             continue;
@@ -253,18 +253,22 @@ static enum err_code begin_work(struct worker *w, struct err *err)
                                  .publisher = w->publisher,
                                  .beat_ms = w->cfg->fleet_beat_ms,
                                  .lease_ms = w->cfg->fleet_lease_ms};
+    struct commands_setup told = {.store = w->store,
+                                  .worker = w->id,
+                                  .slots = w->slots,
+                                  .beat_ms = w->cfg->fleet_beat_ms,
+                                  .draining = &w->told_to_drain};
     enum err_code rc = runner_link_ping(w->runner, w->consumer, err);
     if (rc == ERR_OK)
         rc = patiently(w, replace_formers, err);
     if (rc == ERR_OK)
-        rc = commands_start(w->store, &w->id, w->slots, w->cfg->fleet_beat_ms, &commands, err);
-    w->commands = commands;
-    if (rc == ERR_OK)
         rc = fleet_start(&watch, &w->fleet, err);
-    if (rc == ERR_OK) {
-        slots_receive(w->slots, true);
-        atomic_store(&w->draining, false);
-    }
+    if (rc)
+        return rc;
+    slots_receive(w->slots, true);
+    atomic_store(&w->draining, false);
+    rc = commands_start(&told, &commands, err);
+    w->commands = commands;
     return rc;
 }
 

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #define LOCK_FILE "worker.lock"
+#define IDENTITY_FILE "identity"
 #define LOOK_MS 100
 #define FENCED_PAUSE_MS 500
 
@@ -121,6 +122,26 @@ static enum err_code lock_folder(struct worker *w, struct err *err)
                    cfg->worker_name, w->work_dir);
 }
 
+/* The id of the folder, made once; the lock is held. */
+static enum err_code read_identity(struct worker *w, struct err *err)
+{
+    BUF_AUTO struct buf bytes = BUF_INIT(64);
+    struct err missing = {0};
+    char text[UUID_TEXT_SIZE];
+    enum err_code rc = fs_read(w->work_fd, IDENTITY_FILE, &bytes, &missing);
+    if (rc == ERR_NOT_FOUND) {
+        w->home = uuid_v7();
+        (void)uuid_text(&w->home, text);
+        return fs_write_sync(w->work_fd, IDENTITY_FILE, sv_of(text), 0600, err);
+    }
+    if (rc == ERR_OK && uuid_parse((struct sv){bytes.ptr, bytes.len}, &w->home))
+        return ERR_OK;
+    return err_set(err, ERR_CONFIG,
+                   "%s/" IDENTITY_FILE " is not the id of a work folder (%s); if no job of this "
+                   "worker runs, delete it: another one is made",
+                   w->work_dir, rc ? missing.text : "it holds something else");
+}
+
 static void read_host(struct worker *w)
 {
     BUF_AUTO struct buf boot = BUF_INIT(64);
@@ -180,7 +201,7 @@ static bool ready(void *arg, struct buf *reasons)
     int64_t beat_ms = atomic_load(&w->witness.beat_ms);
     bool database = beat_ms && clock_mono_ms() - beat_ms < w->cfg->fleet_lease_ms;
     bool broker = bus_publisher_state(w->publisher) == BUS_UP;
-    bool draining = atomic_load(&w->draining);
+    bool draining = atomic_load(&w->draining) || atomic_load(&w->told_to_drain);
     buf_addf(reasons, "\"database\":%s,\"broker\":%s,\"receiving\":%s", database ? "true" : "false",
              broker ? "true" : "false", draining ? "false" : "true");
     return database && broker && !draining;
@@ -235,6 +256,8 @@ static enum err_code run_worker(struct worker *w, struct config_args *args, stru
     AUTO(monitor_stop) struct monitor *monitor = NULL;
     struct daemon_calls calls = {.reload = reload, .arg = args};
     enum err_code rc = lock_folder(w, err);
+    if (rc == ERR_OK)
+        rc = read_identity(w, err);
     if (rc == ERR_OK)
         rc = daemon_start(&calls, err);
     if (rc)

@@ -160,7 +160,7 @@ void slots_receive(struct slots *all, bool receive)
     pthread_mutex_lock(&all->lock);
     while (receive && all->adopted_count)
         pthread_cond_wait(&all->idle, &all->lock);
-    all->receive = receive;
+    all->receive = receive && !all->stop;
     pthread_mutex_unlock(&all->lock);
     tell_channels(all);
 }
@@ -216,12 +216,14 @@ void slots_adopt(struct slots *all, void *adopted, const struct uuid *job, uint6
 
 void slots_stop(struct slots *all)
 {
-    slots_receive(all, false);
     struct bus_delivery *back = NULL;
+    pthread_mutex_lock(&all->lock);
+    all->stop = true;
+    pthread_mutex_unlock(&all->lock);
+    slots_receive(all, false);
     do {
         back = NULL;
         pthread_mutex_lock(&all->lock);
-        all->stop = true;
         if (all->queue_count)
             back = all->queue[--all->queue_count];
         pthread_cond_broadcast(&all->work);

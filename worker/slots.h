@@ -42,7 +42,8 @@ void slots_join(struct slots *slots);
 void slots_free(struct slots *slots); /* joins if that was not done; NULL is allowed */
 DEFINE_AUTO(struct slots *, slots_free)
 
-/* Channels are wanted from now on (false: none), once every adopted run has its slot. */
+/* Channels are wanted from now on (false: none), once every adopted run has its slot; never again
+ * after slots_stop(). */
 void slots_receive(struct slots *slots, bool receive);
 /* For on_delivery: queues it. */
 void slots_offer(struct slots *slots, struct bus_delivery **take_delivery);

@@ -43,6 +43,7 @@ struct worker {
     char runner_path[WORKER_PATH_SIZE];
     int work_fd;
     int archive_fd;
+    struct uuid home; /* kept by work_dir: tells its workers from those of equal names elsewhere */
     char host[WORKER_HOST_SIZE];
     char boot_id[UUID_TEXT_SIZE];
     char queue[BUS_NAME_SIZE]; /* of the broker */
@@ -56,9 +57,10 @@ struct worker {
     struct bus_consumer *consumer;
     struct heart *heart;
     struct fleet *fleet;
-    atomic_bool fenced;   /* the whole worker: it was declared dead, or must assume so */
-    atomic_bool draining; /* or not receiving yet */
-    atomic_uint left;     /* runs that go on without us */
+    atomic_bool fenced;        /* the whole worker: it was declared dead, or must assume so */
+    atomic_bool draining;      /* or not receiving yet */
+    atomic_bool told_to_drain; /* by its row: it takes no further jobs */
+    atomic_uint left;          /* runs that go on without us */
     atomic_int busy;
 };
 

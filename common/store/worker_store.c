@@ -45,8 +45,8 @@ static enum err_code insert_worker(struct txn *txn, void *ctx, struct err *err)
     enum err_code rc = db_exec(
         txn->db, DB_WORKER_INSERT,
         DB_ARGS(db_uuid(&row->id), db_text(row->tenant), db_text(row->queue), db_text(row->name),
-                db_text(row->host), db_text(row->boot_id), db_u64(row->pid), db_text(row->version),
-                db_u64(row->slots), db_u64(row->busy)),
+                db_text(row->host), db_uuid(&row->home), db_text(row->boot_id), db_u64(row->pid),
+                db_text(row->version), db_u64(row->slots), db_u64(row->busy)),
         NULL, &failed);
     if (rc == ERR_DUPLICATE && txn->commit_unknown)
         return ERR_OK;
@@ -172,6 +172,30 @@ enum err_code worker_store_state(struct store *store, const struct uuid *worker,
     return rc;
 }
 
+struct drain_look {
+    const struct uuid *worker;
+    bool draining;
+};
+
+static enum err_code read_draining(struct txn *txn, void *ctx, struct err *err)
+{
+    struct drain_look *look = ctx;
+    bool found = false;
+    enum err_code rc = db_one(txn->db, DB_WORKER_IS_DRAINING, DB_ARGS(db_uuid(look->worker)),
+                              DB_COLS(COL_BOOL(&look->draining)), &found, err);
+    return rc == ERR_OK && !found ? no_such_worker(look->worker, err) : rc;
+}
+
+enum err_code worker_store_is_draining(struct store *store, const struct uuid *worker,
+                                       bool *ret_draining, struct err *err)
+{
+    struct drain_look look = {.worker = worker};
+    enum err_code rc = store_once(store, read_draining, &look, err);
+    if (rc == ERR_OK)
+        *ret_draining = look.draining;
+    return rc;
+}
+
 static enum err_code read_beats(struct txn *txn, void *ctx, struct err *err)
 {
     struct rows *rows = ctx;
@@ -247,11 +271,10 @@ static enum err_code select_workers(struct store *store, struct selection *selec
     return rc;
 }
 
-enum err_code worker_store_former(struct store *store, const char *host, const char *name,
+enum err_code worker_store_former(struct store *store, const struct uuid *home,
                                   struct worker_row **ret_rows, size_t *ret_count, struct err *err)
 {
-    struct selection selection = {.stmt = DB_WORKER_FORMER,
-                                  .args = DB_ARGS(db_text(host), db_text(name))};
+    struct selection selection = {.stmt = DB_WORKER_FORMER, .args = DB_ARGS(db_uuid(home))};
     return select_workers(store, &selection, ret_rows, ret_count, err);
 }
 

@@ -16,6 +16,7 @@ struct worker_row {
     char queue[QUEUE_NAME_SIZE];
     char name[64];
     char host[256];
+    struct uuid home; /* of its work folder; not read */
     char boot_id[37];
     uint32_t pid;
     char version[33];
@@ -55,8 +56,10 @@ MUST_USE enum err_code worker_store_declare_dead(struct store *store, const stru
                                                  uint64_t beat_seen, struct err *err);
 MUST_USE enum err_code worker_store_state(struct store *store, const struct uuid *worker,
                                           enum worker_state *ret_state, struct err *err);
-/* The live rows with this host and name (former incarnations of one worker); free() them. */
-MUST_USE enum err_code worker_store_former(struct store *store, const char *host, const char *name,
+MUST_USE enum err_code worker_store_is_draining(struct store *store, const struct uuid *worker,
+                                                bool *ret_draining, struct err *err);
+/* The live rows of this work folder (former incarnations of one worker); free() them. */
+MUST_USE enum err_code worker_store_former(struct store *store, const struct uuid *home,
                                            struct worker_row **ret_rows, size_t *ret_count,
                                            struct err *err);
 

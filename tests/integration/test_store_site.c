@@ -183,6 +183,8 @@ static void an_application_is_made_changed_disabled_and_deleted(void **unused)
 
 /* ---- workers --------------------------------------------------------------------------------- */
 
+static struct uuid last_home;
+
 static struct uuid register_worker(const char *name)
 {
     struct err err = {0};
@@ -190,12 +192,14 @@ static struct uuid register_worker(const char *name)
                              .tenant = "acme",
                              .queue = "default",
                              .host = "here",
+                             .home = uuid_v7(),
                              .boot_id = "b",
                              .pid = 42,
                              .version = "0.1",
                              .slots = 8};
     (void)snprintf(row.name, sizeof(row.name), "%s", name);
     assert_ok(worker_store_register(test.store, &row, &err));
+    last_home = row.home;
     return row.id;
 }
 
@@ -258,10 +262,12 @@ static void former_incarnations_are_found_and_replaced(void **unused)
     (void)unused;
     struct err err = {0};
     struct uuid old = register_worker("w3");
+    const struct uuid home = last_home;
+    struct uuid other = register_worker("w3"); /* of the same name and host, in another folder */
     struct worker_row *rows = NULL;
     enum worker_state state = WORKER_LIVE;
     size_t count = 0;
-    assert_ok(worker_store_former(test.store, "here", "w3", &rows, &count, &err));
+    assert_ok(worker_store_former(test.store, &home, &rows, &count, &err));
     assert_int_equal(count, 1);
     assert_true(uuid_eq(&rows[0].id, &old));
     free(rows);
@@ -269,14 +275,16 @@ static void former_incarnations_are_found_and_replaced(void **unused)
     assert_ok(worker_store_end(test.store, &old, WORKER_REPLACED, &err));
     assert_ok(worker_store_state(test.store, &old, &state, &err));
     assert_int_equal(state, WORKER_REPLACED);
-    assert_ok(worker_store_former(test.store, "here", "w3", &rows, &count, &err));
+    assert_ok(worker_store_former(test.store, &home, &rows, &count, &err));
     assert_int_equal(count, 0);
     free(rows);
     assert_ok(worker_store_list(test.store, "acme", &rows, &count, &err));
-    assert_int_equal(count, 3); /* one dead, one live, one replaced just now */
+    assert_int_equal(count, 4); /* one dead, two live, one replaced just now */
     free(rows);
+    assert_ok(worker_store_state(test.store, &other, &state, &err));
+    assert_int_equal(state, WORKER_LIVE);
     assert_ok(worker_store_list(test.store, NULL, &rows, &count, &err));
-    assert_int_equal(count, 3);
+    assert_int_equal(count, 4);
     free(rows);
     assert_ok(worker_store_list(test.store, "other", &rows, &count, &err));
     assert_int_equal(count, 0);

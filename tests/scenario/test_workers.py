@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: MIT
+"""Workers as an operator sees them: drained and undrained, and equal names in different folders."""
+
+import os
+
+import jobs
+from waiting import wait_until
+
+
+def worker_rows(site):
+    return site.sql("SELECT LOWER(HEX(id)), state FROM workers ORDER BY started_at")
+
+
+def uuid_of(text):
+    return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
+
+
+def test_a_drained_worker_ends_what_it_has_and_takes_nothing_more(fresh):
+    site = fresh
+    web, worker = site.web(), site.worker(slots=2)
+    client = site.client(web, role="admin")
+    traces = jobs.Traces(site.path("traces"))
+    first = client.submit(*traces.command("first"))
+    traces.wait_runs("first")
+    name = uuid_of(worker_rows(site)[0][0])
+    assert client.post(f"/v1/workers/{name}/drain").status in (200, 202)
+    worker.wait_log("worker.drained")
+    wait_until("the worker to say that it receives nothing", lambda: worker.ready() == 503, 10)
+    second = client.submit("true")
+    traces.open()
+    assert client.wait_end(first)["status"] == "FINISHED"
+    assert client.job(second)["status"] == "PENDING"
+    assert worker.alive()
+    assert client.post(f"/v1/workers/{name}/undrain").status in (200, 202)
+    assert client.wait_end(second)["status"] == "FINISHED"
+    wait_until("the worker to be ready", lambda: worker.ready() == 200, 10)
+
+
+def test_a_drain_whose_command_was_lost_comes_with_the_next_beat(fresh):
+    site = fresh
+    web, worker = site.web(), site.worker()
+    client = site.client(web)
+    site.sql("UPDATE workers SET draining = 1")
+    worker.wait_log("worker.drained")
+    job = client.submit("true")
+    site.sql("UPDATE workers SET draining = 0")
+    assert client.wait_end(job)["status"] == "FINISHED"
+
+
+def test_workers_of_equal_names_in_different_folders_leave_each_other_alone(fresh):
+    """As two containers with one host name have them."""
+    site = fresh
+    web = site.web()
+    client = site.client(web)
+    traces = jobs.Traces(site.path("traces"))
+    site.worker(name="same", slots=1)
+    first = client.submit(*traces.command("first"))
+    traces.wait_runs("first")
+    other = site.path("other-work")
+    os.mkdir(other)
+    site.worker(name="same", slots=1, worker_work_root=other)
+    second = client.submit(*traces.command("second"))
+    traces.wait_runs("second")
+    assert [row[1] for row in worker_rows(site)] == ["live", "live"]
+    traces.open()
+    for job in (first, second):
+        assert client.wait_end(job)["status"] == "FINISHED"
+        assert site.job_row(job, "losses") == ["0"]
+    assert not traces.overlapped()
+
+
+def test_a_folder_keeps_its_identity_and_its_worker_is_known_by_it(fresh):
+    site = fresh
+    web, worker = site.web(), site.worker(name="again")
+    with open(site.path("work", "again", "identity"), encoding="ascii") as kept:
+        identity = kept.read()
+    worker.kill9()
+    worker.start()
+    with open(site.path("work", "again", "identity"), encoding="ascii") as kept:
+        assert kept.read() == identity
+    assert sorted(row[1] for row in worker_rows(site)) == ["live", "replaced"]
+    client = site.client(web)
+    assert client.wait_end(client.submit("true"))["status"] == "FINISHED"
