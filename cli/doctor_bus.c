@@ -2,6 +2,7 @@
 /* What the doctor asks of the broker without sending a message. */
 
 #include "cli/doctor.h"
+#include "common/store/tenant_store.h"
 
 #define VERSION_LEAST 310 /* 3.10: at-least-once dead letters, time to live in quorum queues */
 
@@ -137,6 +138,22 @@ static bool check_recovery(struct doctor *doctor, const char *tenant)
     return judge(doctor, "queue", name, rc, &looked, &err);
 }
 
+/* Tenants without work rest; the others must be served. */
+static bool check_recoveries(struct doctor *doctor)
+{
+    struct tenant_name *tenants = NULL;
+    size_t count = 0;
+    struct err err = {0};
+    bool good = true;
+    enum err_code rc = tenant_store_list_waiting(doctor->store, &tenants, &count, &err);
+    if (rc)
+        doctor_find(doctor, DOCTOR_CANNOT_TELL, "", "which tenants recovery serves: %s", err.text);
+    for (size_t i = 0; i < count; i++)
+        good = check_recovery(doctor, tenants[i].text) && good;
+    free(tenants);
+    return good && rc == ERR_OK;
+}
+
 void doctor_readers(struct doctor *doctor)
 {
     bool good = doctor->dead_reader && doctor->alternate_reader;
@@ -148,11 +165,7 @@ void doctor_readers(struct doctor *doctor)
         doctor_find(doctor, DOCTOR_FAULT, "start sluice-alternate",
                     "sluice-alternate does not run: messages without a queue stay in "
                     "sluice.alternate, and their jobs wait");
-    for (size_t i = 0; i < doctor->queue_count; i++) {
-        const char *tenant = doctor->queues[i].tenant;
-        if (i == 0 || strcmp(tenant, doctor->queues[i - 1].tenant) != 0)
-            good = check_recovery(doctor, tenant) && good;
-    }
+    good = check_recoveries(doctor) && good;
     if (good)
         doctor_find(doctor, DOCTOR_OK, "",
                     "sluice-recovery, sluice-deadletter and "

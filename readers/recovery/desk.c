@@ -139,28 +139,74 @@ static enum err_code consume(struct tenant *tenant, struct err *err)
     return rc;
 }
 
-enum err_code desk_serve(struct desk *desk, const char *name, struct err *err)
+static struct tenant *find(struct desk *desk, const char *name)
 {
-    for (const struct tenant *at = desk_first(desk); at; at = at->next) {
-        if (strcmp(at->name, name) == 0)
-            return ERR_OK;
-    }
+    struct tenant *at = desk_first(desk);
+    while (at && strcmp(at->name, name) != 0)
+        at = at->next;
+    return at;
+}
+
+/* It rests until it is waked. */
+static enum err_code add(struct desk *desk, const char *name, struct tenant **ret_tenant,
+                         struct err *err)
+{
     struct tenant *tenant = calloc(1, sizeof(*tenant));
     if (!tenant)
         return err_set(err, ERR_NOMEM, "no memory for a tenant");
     tenant->desk = desk;
+    tenant->rests = true;
     (void)snprintf(tenant->name, sizeof(tenant->name), "%s", name);
-    enum err_code rc = consume(tenant, err);
-    if (rc) {
-        free(tenant);
-        return rc;
-    }
     pthread_mutex_lock(&desk->lock);
     tenant->next = desk->tenants;
     desk->tenants = tenant;
     pthread_mutex_unlock(&desk->lock);
-    log_event(LOG_INFO, "recovery.serves", LOG_S("tenant", name));
+    *ret_tenant = tenant;
     return ERR_OK;
+}
+
+static void set_rests(struct tenant *tenant, bool rests)
+{
+    struct desk *desk = tenant->desk;
+    pthread_mutex_lock(&desk->lock);
+    tenant->rests = rests;
+    if (rests)
+        desk_step_down(tenant, "it has no work");
+    tenant->heard = false;
+    pthread_mutex_unlock(&desk->lock);
+}
+
+static enum err_code wake(struct tenant *tenant, struct err *err)
+{
+    set_rests(tenant, false);
+    enum err_code rc = consume(tenant, err);
+    if (rc)
+        set_rests(tenant, true);
+    else
+        log_event(LOG_INFO, "recovery.serves", LOG_S("tenant", tenant->name));
+    return rc;
+}
+
+enum err_code desk_serve(struct desk *desk, const char *name, struct err *err)
+{
+    struct tenant *tenant = find(desk, name);
+    enum err_code rc = tenant ? ERR_OK : add(desk, name, &tenant, err);
+    if (rc)
+        return rc;
+    tenant->needed_ms = clock_mono_ms();
+    return tenant->consumer ? ERR_OK : wake(tenant, err);
+}
+
+void desk_rest(struct desk *desk, int64_t unneeded_ms)
+{
+    for (struct tenant *at = desk_first(desk); at; at = at->next) {
+        if (!at->consumer || clock_mono_ms() - at->needed_ms < unneeded_ms)
+            continue;
+        set_rests(at, true);
+        bus_consumer_free(at->consumer); /* no callback runs after this */
+        at->consumer = NULL;
+        log_event(LOG_INFO, "recovery.rests", LOG_S("tenant", at->name));
+    }
 }
 
 void desk_close(struct desk *desk)

@@ -22,8 +22,11 @@ struct desk_config {
 
 MUST_USE enum err_code desk_open(const struct desk_config *cfg, struct desk **ret_desk,
                                  struct err *err);
-/* Adds a tenant, once. */
+/* Serves a tenant from now on; each call says that it is needed still. One thread calls this and
+ * desk_rest(). */
 MUST_USE enum err_code desk_serve(struct desk *desk, const char *tenant, struct err *err);
+/* Tenants that nobody has said to be needed for so long cost nothing until they are again. */
+void desk_rest(struct desk *desk, int64_t unneeded_ms);
 /* Ends the threads; what is being handled is handled to its end. NULL is allowed. */
 void desk_close(struct desk *desk);
 DEFINE_AUTO(struct desk *, desk_close)

@@ -17,8 +17,10 @@ struct tenant {
     struct tenant *next;
     struct desk *desk;
     char name[TENANT_SIZE];
-    struct bus_consumer *consumer;
+    struct bus_consumer *consumer; /* NULL: it rests; the thread of desk_serve() */
+    int64_t needed_ms;             /* when it was last said to be; the same thread */
     /* lock: */
+    bool rests; /* it is neither minded nor led */
     bool heard; /* a message came since the mind last looked */
     int64_t heard_ms;
     bool leading;
@@ -44,6 +46,8 @@ struct desk {
     bool has_minder;
 };
 
+/* The lock is held. */
+void desk_step_down(struct tenant *tenant, const char *why);
 /* The list only grows, at its head. */
 struct tenant *desk_first(struct desk *desk);
 void *desk_mind(void *desk); /* the minder's thread */

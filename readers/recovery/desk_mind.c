@@ -57,8 +57,7 @@ void desk_on_delivery(void *arg, struct bus_delivery **take_delivery)
     bus_settle(take_delivery, BUS_ACK);
 }
 
-/* The lock is held. */
-static void step_down(struct tenant *tenant, const char *why)
+void desk_step_down(struct tenant *tenant, const char *why)
 {
     tenant->heard = false;
     if (!tenant->leading)
@@ -76,7 +75,7 @@ void desk_on_state(void *arg, enum bus_state state, uint32_t generation)
     (void)generation;
     pthread_mutex_lock(&desk->lock);
     if (state == BUS_DOWN)
-        step_down(tenant, "the connection to the broker is lost");
+        desk_step_down(tenant, "the connection to the broker is lost");
     desk->look = true;
     pthread_cond_signal(&desk->mind);
     pthread_mutex_unlock(&desk->lock);
@@ -84,11 +83,21 @@ void desk_on_state(void *arg, enum bus_state state, uint32_t generation)
 
 /* ---- leading -------------------------------------------------------------------------------- */
 
+static bool rests(struct desk *desk, const struct tenant *tenant)
+{
+    pthread_mutex_lock(&desk->lock);
+    bool does = tenant->rests;
+    pthread_mutex_unlock(&desk->lock);
+    return does;
+}
+
 static void tick(struct desk *desk, const struct tenant *tenant)
 {
     char body[80];
     char id[UUID_TEXT_SIZE];
     struct err err = {0};
+    if (rests(desk, tenant))
+        return;
     (void)snprintf(body, sizeof(body), "{\"v\":1,\"tick\":\"%s\"}", uuid_text(&desk->self, id));
     const struct bus_message message = {.exchange = BUS_RECOVERY,
                                         .routing_key = tenant->name,
@@ -150,8 +159,12 @@ static enum duty duty_of(struct desk *desk, struct tenant *tenant, struct recove
     enum duty duty = DUTY_NONE;
     pthread_mutex_lock(&desk->lock);
     int64_t now_ms = clock_mono_ms();
+    if (tenant->rests) {
+        pthread_mutex_unlock(&desk->lock);
+        return DUTY_NONE;
+    }
     if (tenant->leading && now_ms - tenant->heard_ms > silence_ms(desk))
-        step_down(tenant, "no message came for long");
+        desk_step_down(tenant, "no message came for long");
     if (!tenant->leading)
         duty = tenant->heard ? DUTY_TAKE : DUTY_NONE;
     else if (now_ms >= tenant->renew_ms)

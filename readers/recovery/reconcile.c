@@ -14,7 +14,8 @@
 #define QUEUE_LEASES 15    /* between two looks at the queues */
 #define REQUEUED_LEASES 60 /* a message that waits its turn is not sent each time */
 #define DEPTH_MS 2000
-#define TENANTS_MS 2000 /* a new tenant is served after so long at most */
+#define TENANTS_MS 500 /* a tenant whose jobs begin to wait is served after so long at most */
+#define REST_LEASES 3  /* without work before a tenant rests */
 
 struct reconcile {
     struct reconcile_config cfg;
@@ -47,17 +48,32 @@ static enum err_code serve_listed(struct desk *desk, const char *list, struct er
     return rc;
 }
 
-static enum err_code serve_tenants(struct reconcile *reconcile, struct err *err)
+typedef enum err_code (*tenant_list_fn)(struct store *, struct tenant_name **, size_t *,
+                                        struct err *);
+
+static enum err_code serve_found(struct reconcile *reconcile, tenant_list_fn list, struct err *err)
 {
     struct tenant_name *names = NULL;
     size_t count = 0;
-    const struct handle_site *site = reconcile->cfg.site;
-    if (site->cfg->recovery_tenants[0])
-        return serve_listed(reconcile->cfg.desk, site->cfg->recovery_tenants, err);
-    enum err_code rc = tenant_store_list(site->test.store, &names, &count, err);
+    enum err_code rc = list(reconcile->cfg.site->test.store, &names, &count, err);
     for (size_t i = 0; i < count && rc == ERR_OK; i++)
         rc = desk_serve(reconcile->cfg.desk, names[i].text, err);
     free(names);
+    return rc;
+}
+
+/* Whoever waits is served at once, whoever has work at all once per lease: only there is anything
+ * to repair. */
+static enum err_code serve_tenants(struct reconcile *reconcile, bool busy_too, struct err *err)
+{
+    const struct handle_site *site = reconcile->cfg.site;
+    if (site->cfg->recovery_tenants[0])
+        return serve_listed(reconcile->cfg.desk, site->cfg->recovery_tenants, err);
+    enum err_code rc = serve_found(reconcile, tenant_store_list_waiting, err);
+    if (rc == ERR_OK && busy_too)
+        rc = serve_found(reconcile, tenant_store_list_busy, err);
+    if (rc == ERR_OK && busy_too)
+        desk_rest(reconcile->cfg.desk, (int64_t)site->cfg->fleet_lease_ms * REST_LEASES);
     return rc;
 }
 
@@ -189,8 +205,9 @@ static enum err_code pass(struct reconcile *reconcile, struct err *err)
 
 static enum err_code look(struct reconcile *reconcile, int64_t now_ms, struct err *err)
 {
-    enum err_code rc = serve_tenants(reconcile, err);
-    if (rc || now_ms < reconcile->repair_ms)
+    bool repairs = now_ms >= reconcile->repair_ms;
+    enum err_code rc = serve_tenants(reconcile, repairs, err);
+    if (rc || !repairs)
         return rc;
     reconcile->repair_ms = now_ms + reconcile->cfg.site->cfg->fleet_lease_ms;
     return pass(reconcile, err);

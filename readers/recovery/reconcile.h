@@ -3,7 +3,7 @@
 #define READERS_RECOVERY_RECONCILE_H
 
 /* reconcile: a thread that once per lease looks for what should never be (reconcile_store) in the
- * tenants that this process leads, serves tenants that are new, and keeps the gauges.
+ * tenants that this process leads, says which tenants need to be served, and keeps the gauges.
  * Threads: owner. */
 
 #include "readers/recovery/desk.h"

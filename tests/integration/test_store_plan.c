@@ -45,6 +45,7 @@ static const struct {
     {DB_JOB_VISIBLE, "ubtu", "PRIMARY"},
     {DB_IDEM_GET, "ttt", NULL},
     {DB_TENANT_GET, "t", NULL},
+    {DB_TENANT_LIST_BUSY, "", "by_status"},
     {DB_VERSION_GET, "", NULL},
     {DB_QUEUE_LIST, "t", NULL},
     {DB_QUEUE_JOBS, "tt", "by_status"},
