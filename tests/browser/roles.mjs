@@ -8,12 +8,15 @@ const PLACES = ["/overview", "/jobs", `/jobs/${ids.running}`, `/jobs/${ids.done}
 const DEAD = ["/dead", `/dead/${ids.message}`];
 
 // Buttons that call nothing, or only what everybody may call.
-const HARMLESS = /^(Live|Paused|Dark|Light|\?|Sign out|Search|All|Waiting|Running|Blocked|Finished|Failed|Cancelled|Newer|Older|First|Next|Columns|stdout|stderr|Save|Try again|Open|Settled|Replayed|Discarded)$/;
-const BEYOND = { viewer: /(?!)/, user: /^(Test the filters|Cancel all found)$/ }; // the latter searches his own jobs
+const HARMLESS = new Set(["Live", "Paused", "Dark", "Light", "?", "Sign out", "Search", "All", "Waiting", "Running",
+  "Blocked", "Finished", "Failed", "Cancelled", "Newer", "Older", "Back", "Next", "Columns", "stdout", "stderr", "Save",
+  "Try again"]);
+// The latter searches his own jobs.
+const BEYOND = { viewer: [], user: ["Test the filters", "Cancel all found"] };
 
-async function buttonsOf(page) {
+async function oddOnes(page, role) {
   const names = await page.locator("button:visible, a.button:visible").allInnerTexts();
-  return [...new Set(names.map((name) => name.trim()))];
+  return names.map((name) => name.trim()).filter((name) => name && !HARMLESS.has(name) && !BEYOND[role].includes(name));
 }
 
 async function look(browser, role) {
@@ -26,10 +29,10 @@ async function look(browser, role) {
   check(!navigation.includes("Dead messages") && !navigation.includes("Audit"), `${role} sees ${navigation}`);
   for (const place of PLACES) {
     await visit(page, place);
-    const odd = (await buttonsOf(page)).filter((name) => name && !HARMLESS.test(name) && !BEYOND[role].test(name));
+    const odd = await oddOnes(page, role);
     check(odd.length === 0, `${role} is offered at ${place}: ${odd.join(", ")}`);
     for (const box of await page.locator("main tbody input[type=checkbox]").all()) await box.check();
-    const acts = (await buttonsOf(page)).filter((name) => name && !HARMLESS.test(name) && !BEYOND[role].test(name));
+    const acts = await oddOnes(page, role);
     check(acts.length === 0, `${role} may select at ${place} and is offered: ${acts.join(", ")}`);
   }
   for (const place of DEAD) await visit(page, place, "your role does not show it");

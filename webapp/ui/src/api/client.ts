@@ -31,7 +31,10 @@ export class Fault extends Error {
   }
   get cure(): string | undefined {
     if (this.status === 0)
-      return "The service cannot be reached from this browser. Check that sluice-web runs and that the network works; the page asks again by itself.";
+      return (
+        "The service cannot be reached from this browser. Check that sluice-web runs and that the network works; " +
+        "the page asks again by itself."
+      );
     return this.code ? cures[this.code] : undefined;
   }
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Messages that the broker could not deliver.
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
 import { call } from "../api/client";
 import type { DeadMessage } from "../generated/contract";
 import { useLive } from "../live";
 import { adjust, href, place } from "../route";
 import { Empty, Loaded } from "../view/notice";
+import { usePages } from "../view/pages";
 import { State, words } from "../view/state";
 import { Table, type Column } from "../view/table";
 import { Time } from "../view/time";
@@ -40,10 +40,9 @@ const columns: readonly Column<DeadMessage>[] = [
 ];
 
 function Messages({ state }: { state: string }): JSX.Element {
-  const [cursors, setCursors] = useState<readonly string[]>([]);
-  const cursor = cursors.at(-1);
-  const live = useLive(`${state} ${cursor}`, (signal) =>
-    call("dead_list", { query: { state, cursor, limit: PAGE }, signal }),
+  const pages = usePages();
+  const live = useLive(`${state} ${pages.cursor}`, (signal) =>
+    call("dead_list", { query: { state, cursor: pages.cursor, limit: PAGE }, signal }),
   );
   return (
     <Loaded live={live}>
@@ -60,17 +59,7 @@ function Messages({ state }: { state: string }): JSX.Element {
               </Empty>
             }
           />
-          {(nextCursor || cursor) && (
-            <div class="pages">
-              <button type="button" disabled={!cursor} onClick={() => setCursors(cursors.slice(0, -1))}>
-                Newer
-              </button>
-              <span class="number">Page {cursors.length + 1}</span>
-              <button type="button" disabled={!nextCursor} onClick={() => nextCursor && setCursors([...cursors, nextCursor])}>
-                Older
-              </button>
-            </div>
-          )}
+          {(nextCursor || pages.cursor) && pages.control(nextCursor)}
         </>
       )}
     </Loaded>

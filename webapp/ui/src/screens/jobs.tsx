@@ -9,6 +9,7 @@ import { adjust, href, place } from "../route";
 import { Condition, State } from "../view/state";
 import { FilterBox, useCheck } from "../view/filter_box";
 import { Empty, Loaded } from "../view/notice";
+import { usePages } from "../view/pages";
 import { Table, type Column } from "../view/table";
 import { Lasted, Time } from "../view/time";
 import { ManyActs } from "./job_acts";
@@ -64,30 +65,14 @@ function StateTabs({ status }: { status: string }): JSX.Element {
   );
 }
 
-function Pages(props: { page: number; next: string | null; onBack: () => void; onNext: (cursor: string) => void }): JSX.Element {
-  const { next } = props;
-  return (
-    <div class="pages">
-      <button type="button" disabled={props.page === 0} onClick={props.onBack}>
-        Newer
-      </button>
-      <span class="number">Page {props.page + 1}</span>
-      <button type="button" disabled={!next} onClick={() => next && props.onNext(next)}>
-        Older
-      </button>
-    </div>
-  );
-}
-
 /** The list of one search; a new search begins at its first page. */
 function JobPages({ filter, status, hidden }: { filter: string; status: string; hidden: boolean }): JSX.Element {
-  const [cursors, setCursors] = useState<readonly string[]>([]);
+  const pages = usePages();
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const [shown, chooser] = useColumns(columns, FIRST);
-  const cursor = cursors.at(-1);
   const query = { filter, status, hidden: hidden || undefined };
-  const live = useLive(JSON.stringify([query, cursor]), (signal) =>
-    call("job_list", { query: { ...query, cursor, limit: PAGE }, signal }),
+  const live = useLive(JSON.stringify([query, pages.cursor]), (signal) =>
+    call("job_list", { query: { ...query, cursor: pages.cursor, limit: PAGE }, signal }),
   );
   const jobs = live.value?.jobs ?? [];
   return (
@@ -98,12 +83,7 @@ function JobPages({ filter, status, hidden }: { filter: string; status: string; 
             <ManyActs jobs={jobs} chosen={chosen} onDone={() => (setChosen(new Set()), live.reload())} />
             <CancelAll search={query} onDone={live.reload} />
             {chooser}
-            <Pages
-              page={cursors.length}
-              next={list.nextCursor}
-              onBack={() => setCursors(cursors.slice(0, -1))}
-              onNext={(next) => setCursors([...cursors, next])}
-            />
+            {pages.control(list.nextCursor)}
           </div>
           <Table
             label="Jobs"

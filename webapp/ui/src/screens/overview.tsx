@@ -47,7 +47,8 @@ function Rates({ rates }: { rates: Facts["rates"] }): JSX.Element {
   }, [key]);
   const last = rates.at(-2) ?? rates.at(-1);
   const told = last
-    ? `In the last whole minute ${last.accepted} were accepted, ${last.started} started, ${last.finished} finished, ${last.failed} failed and ${last.cancelled} were cancelled.`
+    ? `In the last whole minute ${last.accepted} were accepted, ${last.started} started, ` +
+      `${last.finished} finished, ${last.failed} failed and ${last.cancelled} were cancelled.`
     : "No minute has been counted yet.";
   return (
     <section class="card">

@@ -28,7 +28,12 @@ function bodyOf(queue: Queue | null): QueuePut {
   };
 }
 
-function NumberField(props: { id: string; label: string; value: number | null | undefined; onValue: (value: number | null) => void }): JSX.Element {
+function NumberField(props: {
+  id: string;
+  label: string;
+  value: number | null | undefined;
+  onValue: (value: number | null) => void;
+}): JSX.Element {
   return (
     <div class="field">
       <label for={props.id}>{props.label}</label>

@@ -26,7 +26,11 @@ const columns: readonly Column<Queue>[] = [
     head: "Filter",
     wide: true,
     cell: (queue) =>
-      queue.filter ? <code>{queue.filter}</code> : <span class="muted">{queue.isDefault ? "takes what no other takes" : "none: takes nothing"}</span>,
+      queue.filter ? (
+        <code>{queue.filter}</code>
+      ) : (
+        <span class="muted">{queue.isDefault ? "takes what no other takes" : "none: takes nothing"}</span>
+      ),
   },
   { key: "state", head: "State", cell: (queue) => <State of={queue.enabled ? "enabled" : "disabled"} /> },
   { key: "depth", head: "Waiting", number: true, cell: (queue) => queue.depth ?? "unknown" },

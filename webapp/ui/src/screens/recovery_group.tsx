@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // One group of blocked jobs: what is away, how that was found out, whom it holds.
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
 import { call } from "../api/client";
 import type { Recovery } from "../generated/contract";
 import { useLive } from "../live";
 import { href } from "../route";
 import { Details } from "../view/details";
 import { Empty, Loaded } from "../view/notice";
+import { usePages } from "../view/pages";
 import { Condition, State, words } from "../view/state";
 import { Table, type Column } from "../view/table";
 import { Time } from "../view/time";
@@ -60,10 +60,9 @@ function History({ group }: { group: Recovery }): JSX.Element {
 }
 
 export function RecoveryGroup({ id }: { id: string }): JSX.Element {
-  const [cursors, setCursors] = useState<readonly string[]>([]);
-  const cursor = cursors.at(-1);
-  const live = useLive(`${id} ${cursor}`, (signal) =>
-    call("recovery_get", { path: { id }, query: { limit: PAGE, cursor }, signal }),
+  const pages = usePages(["Back", "Next"]);
+  const live = useLive(`${id} ${pages.cursor}`, (signal) =>
+    call("recovery_get", { path: { id }, query: { limit: PAGE, cursor: pages.cursor }, signal }),
   );
   return (
     <>
@@ -89,19 +88,7 @@ export function RecoveryGroup({ id }: { id: string }): JSX.Element {
             </div>
             <div class="bar">
               <h2>Its jobs</h2>
-              <div class="pages">
-                <button type="button" disabled={cursors.length === 0} onClick={() => setCursors([])}>
-                  First
-                </button>
-                <span class="number">Page {cursors.length + 1}</span>
-                <button
-                  type="button"
-                  disabled={!group.nextCursor}
-                  onClick={() => group.nextCursor && setCursors([...cursors, group.nextCursor])}
-                >
-                  Next
-                </button>
-              </div>
+              {pages.control(group.nextCursor)}
             </div>
             <Table
               label="Jobs of this group"
