@@ -36,9 +36,11 @@ static bool is_submission(const struct route *route)
            route->id == ROUTE_job_resubmit;
 }
 
+/* Questions have a body, but change nothing. */
 static bool is_act(const struct route *route)
 {
-    return route && route->method != METHOD_GET && route->id != ROUTE_queue_explain;
+    return route && route->method != METHOD_GET && route->id != ROUTE_queue_explain &&
+           route->id != ROUTE_queue_check;
 }
 
 /* A refusal that tells who tried what he may not, or what cannot be done. Of what is not there only

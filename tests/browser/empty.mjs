@@ -10,6 +10,7 @@ const EMPTY = {
   dead: ["/dead", "Every message was delivered"],
   workers: ["/workers", "No worker serves this tenant"],
   events: ["/events", "Nothing has happened since you came"],
+  audit: ["/audit?action=none", "Nothing of this kind was done"],
 };
 const DATABASE_AWAY = {
   status: 503,

@@ -19,6 +19,7 @@ const SCREENS = {
   message: [`/dead/${ids.message}`, "hello"],
   workers: ["/workers", "worker-one"],
   events: ["/events", "Events appear here"],
+  audit: ["/audit", "queue put"],
 };
 
 async function look(browser, dark, width) {

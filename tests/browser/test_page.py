@@ -83,6 +83,10 @@ def test_the_walk_by_visible_text_alone(site, web, admin, ids):
     print(browser.run("walk.mjs", site, web, ids=ids))
     assert site.count("jobs", "name LIKE 'align-%' AND status = 'FINISHED'") == BLOCKED
     assert admin.get(f"/v1/dead-messages/{ids['replayed']}").json["state"] == "replayed"
+    deeds = {"recovery_check", "recovery_release", "dead_replay", "queue_put", "job_cancel", "worker_drain"}
+    rows = admin.get("/v1/audit?actor=admin&outcome=done&limit=200").expect(200).json["audit"]
+    seen = {row["action"] for row in rows}
+    assert deeds <= seen and not seen & {"queue_check", "queue_explain"}, seen
     site.audited = False  # the job whose message was replayed has two messages, and no worker
 
 

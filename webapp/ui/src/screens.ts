@@ -2,6 +2,7 @@
 // The one table of screens: navigation, keys, and the route that decides who sees them.
 import type { FunctionComponent } from "preact";
 import type { Operation } from "./api/client";
+import { Audit } from "./screens/audit";
 import { DeadMessages } from "./screens/dead";
 import { DeadMessageScreen } from "./screens/dead_message";
 import { Events } from "./screens/events";
@@ -37,4 +38,5 @@ export const screens: readonly Screen[] = [
   { path: "dead", title: "Dead messages", key: "d", needs: "dead_list", list: DeadMessages, one: DeadMessageScreen },
   { path: "workers", title: "Workers", key: "w", needs: "worker_list", list: Workers },
   { path: "events", title: "Events", key: "e", needs: "events", list: Events },
+  { path: "audit", title: "Audit", key: "a", needs: "audit_list", list: Audit },
 ];
