@@ -12,7 +12,7 @@ from servers import USER
 from sluice import TENANT
 
 COPIES, SOME = 5, 20
-TRY_AGAIN_S, TRY_FOR_S = 1.0, 60.0
+TRY_AGAIN_S, TRY_FOR_S = 1.0, 120.0
 GARBAGE = (b"\x00\xff not a message", b'{"v":9,"job":"x","epoch":1}', b"[]",
            b'{"v":1,"job":"01890000-0000-7000-8000-000000000000","epoch":1}', b"")
 LOW, USUAL = "0.0000001", "0.6"
@@ -60,9 +60,13 @@ class Injector:
             if act:
                 act(fault)
         except (OSError, AssertionError, RuntimeError):
-            # The server that it needs is away because of another fault: it waits for it.
+            # The server that it needs is away because of another fault: it waits for it. The end of a
+            # fault has to come, its beginning not at any price.
             if self.fleet.seconds() > fault.at_s + fault.for_s + TRY_FOR_S:
-                raise
+                if step == "end":
+                    raise
+                print(f"{self.fleet.seconds():7.1f} s  {fault.kind} {fault.target} LEFT OUT")
+                return
             heapq.heappush(self._due, (self.fleet.seconds() + TRY_AGAIN_S, at, step))
             return
         if step == "begin":

@@ -123,6 +123,7 @@ def test_nothing_grows_with_the_number_of_jobs(site):
     for part in range(1, SAMPLES + 1):
         crew.run(WARM_UP + (JOBS - WARM_UP) * part // SAMPLES)
         samples.append((crew.submitted, crew.resident()))
+        print(f"{crew.submitted} after {time.monotonic() - begun:.0f} s", flush=True)
     crew.drain()
     took_s = time.monotonic() - begun
     samples.append((crew.submitted, crew.resident()))
