@@ -23,6 +23,8 @@ END_S = 1200.0
 PAUSE_S = 0.2
 # What the allocator keeps varies a little; a leak of 100 bytes a job would be 10 MiB.
 ROOM_MIB, ROOM_SHARE = 2.0, 0.10
+# A pool that opens one more connection to the database keeps it; a leak would be thousands.
+POOLED = 4
 OFTEN = {"recovery_tick_ms": 200, "recovery_outbox_age_ms": 2000}
 
 
@@ -110,7 +112,8 @@ def check_flat(samples):
 
 
 def grown(before, after):
-    return {name: (before[name], after[name]) for name in before if after[name] > before[name]}
+    return {name: (before[name], after[name]) for name in before
+            if after[name] > before[name] + (POOLED if name.endswith("descriptors") else 0)}
 
 
 def test_nothing_grows_with_the_number_of_jobs(site):
@@ -137,5 +140,5 @@ def test_nothing_grows_with_the_number_of_jobs(site):
         return not grown(settled, held)
     wait_until(lambda: f"nothing to be left behind: {grown(settled, held)}",
                no_more_than_before, 60, 0.5)
-    print("held at the end, as after the warm-up: " + ", ".join(
+    print("held at the end: " + ", ".join(
         f"{name} {count}" for name, count in held.items()))
