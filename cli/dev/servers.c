@@ -50,15 +50,26 @@ static enum err_code write_init_file(const struct stack *stack, struct err *err)
     return fs_write_sync(dir, "init.sql", buf_sv(&sql), 0600, err);
 }
 
+/* A server that starts removes the temporary tables that it finds in TMPDIR, whosesoever they are:
+ * in /tmp those of the machine's own server or of another stack. ret_env has ARG_SIZE bytes. */
+static enum err_code make_mariadb_tmp(struct stack *stack, char *ret_env, struct err *err)
+{
+    (void)snprintf(ret_env, ARG_SIZE, "TMPDIR=%s/mariadb/tmp", stack->state);
+    return fs_make_dirs(stack->state_dir, "mariadb/tmp", 0700, NULL, err);
+}
+
 static enum err_code install_mariadb(struct stack *stack, struct err *err)
 {
     static const char *const paths[] = {"/usr/bin/mariadb-install-db", "/usr/bin/mysql_install_db",
                                         NULL};
-    const char *const env[] = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", NULL};
+    char tmp[ARG_SIZE];
+    const char *const env[] = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", tmp, NULL};
     char datadir[ARG_SIZE];
     const char *program = NULL;
     struct child install = {.name = "mariadb-install"};
     enum err_code rc = find_program(paths, "mariadb-server", &program, err);
+    if (rc == ERR_OK)
+        rc = make_mariadb_tmp(stack, tmp, err);
     if (rc)
         return rc;
     (void)snprintf(datadir, sizeof(datadir), "--datadir=%s/mariadb/data", stack->state);
@@ -88,7 +99,8 @@ static enum err_code install_mariadb(struct stack *stack, struct err *err)
 static enum err_code start_mariadb(struct stack *stack, struct err *err)
 {
     static const char *const paths[] = {"/usr/sbin/mariadbd", "/usr/sbin/mysqld", NULL};
-    const char *const env[] = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", NULL};
+    char tmp[ARG_SIZE];
+    const char *const env[] = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", tmp, NULL};
     struct child *child = &stack->children[CHILD_MARIADB];
     char datadir[ARG_SIZE];
     char port[ARG_SIZE];
@@ -96,6 +108,8 @@ static enum err_code start_mariadb(struct stack *stack, struct err *err)
     char pid_file[ARG_SIZE];
     const char *program = NULL;
     enum err_code rc = find_program(paths, "mariadb-server", &program, err);
+    if (rc == ERR_OK)
+        rc = make_mariadb_tmp(stack, tmp, err);
     if (rc == ERR_OK)
         rc = write_init_file(stack, err);
     if (rc)
