@@ -163,6 +163,9 @@ class MariaDB(Server, MariaDBClient):
         # The path of a unix socket is limited to 107 bytes: not below a deep state folder.
         self.socket_folder = tempfile.mkdtemp(prefix="sluice-db-")
         self.socket = os.path.join(self.socket_folder, "s")
+        # Not /tmp: a server that starts removes the temporary tables there, also those of others.
+        self.tmp = os.path.join(folder, "tmp")
+        os.makedirs(self.tmp, exist_ok=True)
         self.options = list(options)
 
     def start(self):
@@ -170,6 +173,7 @@ class MariaDB(Server, MariaDBClient):
             self._copy_template()
         argv = [MARIADBD, "--no-defaults", f"--datadir={self.data}", f"--socket={self.socket}",
                 f"--port={self.port}", "--bind-address=127.0.0.1", "--skip-name-resolve",
+                f"--tmpdir={self.tmp}",
                 f"--pid-file={self.folder}/mariadb.pid", "--max-connections=600",
                 "--performance-schema=OFF", "--innodb-buffer-pool-size=128M",
                 "--innodb-log-file-size=32M", "--character-set-server=utf8mb4"]
@@ -219,7 +223,8 @@ class MariaDB(Server, MariaDBClient):
                 if os.geteuid() == 0:
                     argv.append("--user=root")
                 with open(self.log_path, "ab") as log:
-                    subprocess.run(argv, stdout=log, stderr=log, check=True)
+                    subprocess.run(argv, stdout=log, stderr=log, check=True,
+                                   env=os.environ | {"TMPDIR": self.tmp})
                 os.rename(making, template)
         shutil.copytree(template, self.data)
 
