@@ -222,7 +222,10 @@ static enum MHD_Result on_head(struct exchange *x, const char *method)
         x->refusal = framing;
         return refuse(x);
     }
-    (void)check_head(x, method, &x->refusal);
+    if (check_head(x, method, &x->refusal) == ERR_OK)
+        (void)conn_take_turn(x, &x->refusal);
+    if (x->must_close)
+        return refuse(x);
     uint64_t size = body_size(x);
     if (x->refusal.code == ERR_OK && size > 0 && route_has_body(req->route))
         (void)check_body(x, size, &x->refusal);
@@ -244,6 +247,8 @@ static enum MHD_Result on_bytes(struct exchange *x, const char *bytes, size_t *s
     size_t count = *size;
     *size = 0;
     if (x->refusal.code)
+        x->ignore_body = true;
+    if (!x->ignore_body && !conn_hold_bytes(x, count))
         x->ignore_body = true;
     if (!x->ignore_body && buf_add(&req->body, bytes, count))
         return MHD_YES;

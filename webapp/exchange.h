@@ -43,6 +43,8 @@ struct exchange {
     int64_t handed_ms; /* lock: when a handler was asked */
     int64_t sent_ms;   /* lock: when the answer was given to MHD */
     bool is_stream;    /* lock: that answer is one */
+    bool has_share;    /* of the address */
+    uint64_t share_bytes;
     struct reply late;
 };
 
@@ -50,9 +52,10 @@ struct conn {
     struct conn *next, *prev; /* lock */
     struct exchange *x;       /* lock: the request under way, or NULL */
     int fd;
-    bool killed;      /* lock: the clock closed it; nothing more may be sent */
-    bool had_request; /* lock */
-    int64_t since_ms; /* lock: opened, or last request completed */
+    struct share *share; /* of the address */
+    bool killed;         /* lock: the clock closed it; nothing more may be sent */
+    bool had_request;    /* lock */
+    int64_t since_ms;    /* lock: opened, or last request completed */
 };
 
 struct server {
@@ -60,6 +63,7 @@ struct server {
     struct MHD_Daemon *daemon;
     struct pool *pool;
     struct pool *quick; /* for what must be answered though all threads of the other are held up */
+    struct shares *addresses;
     pthread_mutex_t lock;
     pthread_cond_t changed;  /* stop was asked, or an exchange has ended */
     struct conn *conns;      /* lock */
@@ -85,6 +89,19 @@ void exchange_run(struct pool_item *item); /* on a handler thread */
 void exchange_answer(struct exchange *x, enum err_code rc, const struct err *err);
 /* false: the clock closed the connection. */
 MUST_USE bool exchange_advance(struct exchange *x, enum stage stage);
+
+/* server_conn.c: connections and the shares of their addresses, on MHD's thread */
+MUST_USE enum err_code server_addresses_open(struct server *server, struct err *err);
+void server_addresses_close(struct server *server);
+void server_conn_open(struct server *server, struct MHD_Connection *mhd, void **context);
+void server_conn_close(struct server *server, struct conn *conn); /* NULL is allowed */
+/* The request of a connection has ended; the lock is held. NULL: there is none. */
+struct exchange *conn_take_exchange(struct server *server, struct conn *conn);
+/* Its turn among the requests of its address: ERR_RATE. Those that need no token have it always. */
+enum err_code conn_take_turn(struct exchange *x, struct err *err);
+/* false: its address holds too many; x->refusal says so. */
+MUST_USE bool conn_hold_bytes(struct exchange *x, size_t count);
+void conn_give_back(struct exchange *x);
 
 /* server_clock.c */
 MUST_USE enum err_code server_clock_start(struct server *server, struct err *err);

@@ -12,6 +12,7 @@
 #include "webapp/job_wait.h"
 #include "webapp/listen.h"
 #include "webapp/probe.h"
+#include "webapp/share.h"
 #include "webapp/sweeper.h"
 #include "webapp/ui.h"
 
@@ -80,6 +81,17 @@ static enum err_code open_outbox(struct web *web, struct err *err)
     return outbox_open(&cfg, &web->outbox, err);
 }
 
+static enum err_code open_users(struct web *web, struct err *err)
+{
+    const struct share_limits limits = {
+        .whose = "user",
+        .per_s = web->cfg->web_requests_per_s_per_user,
+        .at_once = web->cfg->web_requests_per_user,
+        .bytes = web->cfg->web_bytes_per_user,
+    };
+    return shares_open(&limits, &web->users, err);
+}
+
 static enum err_code web_open(struct web *web, struct err *err)
 {
     cursor_key_init(web->cfg, &web->cursor_key);
@@ -111,6 +123,8 @@ static enum err_code web_open(struct web *web, struct err *err)
     if (rc == ERR_OK)
         rc = probe_open(web->cfg, web->store, &web->probe, err);
     if (rc == ERR_OK)
+        rc = open_users(web, err);
+    if (rc == ERR_OK)
         rc = server_open(web, &web->server, err);
     if (rc == ERR_OK)
         web_metrics_start(web);
@@ -137,6 +151,7 @@ static void web_close(struct web *web)
     sweeper_free(web->sweeper);
     probe_close(web->probe);
     auditor_free(web->auditor);
+    shares_close(web->users);
     waiters_free(web->waiters);
     followers_free(web->followers);
     listeners_free(web->listeners);

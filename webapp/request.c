@@ -4,6 +4,7 @@
 #include "common/base/log.h"
 #include "common/base/uuid.h"
 #include "common/model/job_request.h"
+#include "webapp/share.h"
 #include "webapp/web.h"
 
 #include <ctype.h>
@@ -47,8 +48,41 @@ void request_set_trace(struct request *req, const char *sent)
     memcpy(req->trace, sent, sizeof(form));
 }
 
+/* What it holds of its user's share: its body, as far as that is known. */
+static uint64_t body_bytes(const struct request *req)
+{
+    uint64_t size = 0;
+    if (!route_has_body(req->route))
+        return 0;
+    if (req->header[HEADER_TRANSFER_ENCODING] && req->body.len == 0)
+        return req->web->cfg->web_body_max_bytes;
+    struct sv length = request_header(req, HEADER_CONTENT_LENGTH);
+    return length.len && sv_u64(length, UINT64_MAX, &size) ? size : req->body.len;
+}
+
+static enum err_code take_share(struct request *req, struct err *err)
+{
+    char key[SHARE_KEY_SIZE];
+    int length = snprintf(key, sizeof(key), "%s/%s", req->who.tenant, req->who.user);
+    uint64_t bytes = body_bytes(req);
+    struct share *share = share_get(req->web->users, (struct sv){key, (size_t)length});
+    enum err_code rc = share_enter(req->web->users, share, bytes, err);
+    if (rc) {
+        share_put(req->web->users, share);
+        web_count_limited(true);
+        return rc;
+    }
+    req->share = share;
+    req->share_bytes = bytes;
+    return ERR_OK;
+}
+
 void request_done(struct request *req)
 {
+    if (req->share) {
+        share_leave(req->web->users, req->share, req->share_bytes);
+        share_put(req->web->users, req->share);
+    }
     for (size_t i = 0; i < HEADER_COUNT; i++)
         free(req->header[i]);
     uri_done(&req->uri);
@@ -93,6 +127,9 @@ enum err_code request_check(struct request *req, struct err *err)
                       LOG_S("detail", detail));
             return rc;
         }
+        rc = take_share(req, err);
+        if (rc)
+            return rc;
         if (!auth_has_role(&req->who, req->route->least))
             return forbidden(req, req->route->least, req->route->name, err);
     }

@@ -37,6 +37,7 @@ struct reply {
 };
 
 struct web;
+struct share;
 
 struct request {
     struct web *web;
@@ -51,13 +52,15 @@ struct request {
     char address[REQUEST_ADDRESS_SIZE]; /* of the other end of the connection */
     bool is_checked;                    /* request_check() was done */
     bool is_audited;                    /* its act is in the audit log, committed with it */
+    struct share *share;                /* of the user, once it was checked */
+    uint64_t share_bytes;
     route_fn *then;      /* what a handler thread calls next instead of the route's handler */
     struct uuid subject; /* of whoever parked it: the job that it waits for */
     struct reply reply;
 };
 
 /* Who sends it and whether he may: token, role, query parameters. ERR_UNAUTHENTICATED,
- * ERR_FORBIDDEN, ERR_UNKNOWN_MEMBER. */
+ * ERR_RATE, ERR_FORBIDDEN, ERR_UNKNOWN_MEMBER. */
 MUST_USE enum err_code request_check(struct request *req, struct err *err);
 /* Whether he may act on a job of this owner. ERR_FORBIDDEN. */
 MUST_USE enum err_code request_check_owner(const struct request *req, const char *owner,

@@ -36,68 +36,15 @@ static struct conn *conn_of(struct MHD_Connection *mhd)
     return info ? info->socket_context : NULL;
 }
 
-static void conn_open(struct server *server, struct MHD_Connection *mhd, void **context)
-{
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
-    struct conn *conn = calloc(1, sizeof(*conn));
-    *context = conn; /* without one, its requests are refused */
-    if (!conn)
-        return;
-    conn->fd = info ? info->connect_fd : -1;
-    conn->since_ms = clock_mono_ms();
-    pthread_mutex_lock(&server->lock);
-    conn->next = server->conns;
-    if (conn->next)
-        conn->next->prev = conn;
-    server->conns = conn;
-    server->conn_count++;
-    pthread_mutex_unlock(&server->lock);
-}
-
-/* The request of a connection has ended; the lock is held. NULL: there is none. */
-static struct exchange *conn_take_exchange(struct server *server, struct conn *conn)
-{
-    struct exchange *x = conn->x;
-    if (!x)
-        return NULL;
-    conn->x = NULL;
-    conn->since_ms = clock_mono_ms();
-    server->exchange_count--;
-    if (atomic_load(&server->stopping))
-        pthread_cond_broadcast(&server->changed);
-    return x;
-}
-
-static void conn_close(struct server *server, struct conn *conn)
-{
-    if (!conn)
-        return;
-    pthread_mutex_lock(&server->lock);
-    /* MHD does not complete a request whose head it could not store. */
-    struct exchange *x = conn_take_exchange(server, conn);
-    if (conn->prev)
-        conn->prev->next = conn->next;
-    else
-        server->conns = conn->next;
-    if (conn->next)
-        conn->next->prev = conn->prev;
-    server->conn_count--;
-    pthread_mutex_unlock(&server->lock);
-    if (x)
-        exchange_drop(x);
-    free(conn);
-}
-
 static void on_connection(void *cls, struct MHD_Connection *mhd, void **context,
                           enum MHD_ConnectionNotificationCode code)
 {
     struct server *server = cls;
     if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-        conn_open(server, mhd, context);
+        server_conn_open(server, mhd, context);
         return;
     }
-    conn_close(server, *context);
+    server_conn_close(server, *context);
     *context = NULL;
 }
 
@@ -180,6 +127,7 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **context,
         return;
     if (code == MHD_REQUEST_TERMINATED_COMPLETED_OK)
         web_request_sent(&x->req);
+    conn_give_back(x);
     pthread_mutex_lock(&server->lock);
     (void)conn_take_exchange(server, x->conn);
     pthread_mutex_unlock(&server->lock);
@@ -237,6 +185,13 @@ static enum err_code listen_on(const struct config *cfg, int *ret_fd, struct err
     return ERR_OK;
 }
 
+/* Some more than the share of an address: those are told that they are too many. The rest is
+ * closed without a word. */
+static unsigned address_limit(const struct config *cfg)
+{
+    return cfg->web_connections_per_address + cfg->web_connections_per_address / 8 + 4;
+}
+
 static enum err_code start_daemon(struct server *server, struct err *err)
 {
     const struct config *cfg = server->web->cfg;
@@ -250,7 +205,7 @@ static enum err_code start_daemon(struct server *server, struct err *err)
     struct MHD_OptionItem options[] = {
         {MHD_OPTION_LISTEN_SOCKET, fd, NULL},
         {MHD_OPTION_CONNECTION_LIMIT, (intptr_t)cfg->web_connections_max, NULL},
-        {MHD_OPTION_PER_IP_CONNECTION_LIMIT, (intptr_t)cfg->web_connections_per_address, NULL},
+        {MHD_OPTION_PER_IP_CONNECTION_LIMIT, (intptr_t)address_limit(cfg), NULL},
         {MHD_OPTION_CONNECTION_MEMORY_LIMIT, (intptr_t)memory, NULL},
         {MHD_OPTION_CONNECTION_TIMEOUT, (intptr_t)SILENCE_S, NULL},
         {MHD_OPTION_STRICT_FOR_CLIENT, 1, NULL},
@@ -282,7 +237,9 @@ enum err_code server_open(struct web *web, struct server **ret_server, struct er
     server->line_ms = web->cfg->db_query_timeout_ms < web->cfg->web_deadline_ms
                           ? web->cfg->db_query_timeout_ms
                           : web->cfg->web_deadline_ms;
-    enum err_code rc = pool_open(web->cfg->web_threads, exchange_run, &server->pool, err);
+    enum err_code rc = server_addresses_open(server, err);
+    if (rc == ERR_OK)
+        rc = pool_open(web->cfg->web_threads, exchange_run, &server->pool, err);
     if (rc == ERR_OK)
         rc = pool_open(QUICK_THREADS, exchange_run, &server->quick, err);
     if (rc == ERR_OK)
@@ -346,6 +303,7 @@ void server_free(struct server *server)
     pool_free(server->quick);
     if (server->daemon)
         MHD_stop_daemon(server->daemon);
+    server_addresses_close(server);
     pthread_cond_destroy(&server->changed);
     pthread_mutex_destroy(&server->lock);
     free(server);

@@ -22,6 +22,7 @@ struct followers;
 struct listeners;
 struct sweeper;
 struct probe;
+struct shares;
 struct ui;
 
 struct web {
@@ -39,6 +40,7 @@ struct web {
     struct sweeper *sweeper;
     struct probe *probe;
     struct auditor *auditor;
+    struct shares *users;
     struct ui *ui;
     struct server *server;
     struct cursor_key cursor_key;
@@ -49,6 +51,7 @@ struct web {
 void web_metrics_start(struct web *web);
 void web_count_request(struct web *web, const struct route *route, unsigned status,
                        int64_t took_ms);
+void web_count_limited(bool is_user); /* a request past the share of a user, or an address */
 void web_count_submit_us(int64_t took_us);
 void web_request_sent(const struct request *req); /* the answer has left */
 

@@ -16,6 +16,9 @@ static struct metric answers =
                       "2xx", "3xx", "4xx", "5xx");
 static struct metric request_seconds =
     METRIC_HISTOGRAM("sluice_http_request_seconds", "From the first byte to the answer");
+static struct metric limited =
+    METRIC_COUNTER_BY("sluice_http_limited_total", "Requests past the share of whoever sends them",
+                      "whose", "address", "user");
 static struct metric submit_seconds =
     METRIC_HISTOGRAM("sluice_submit_seconds", "From the parsed request to its commit");
 
@@ -152,6 +155,7 @@ void web_metrics_start(struct web *web)
 {
     metrics_add(&answers);
     metrics_add(&by_route);
+    metrics_add(&limited);
     metrics_add(&request_seconds);
     metrics_add(&submit_seconds);
     for (size_t i = 0; i < ARRAY_LEN(gauges); i++) {
@@ -186,6 +190,11 @@ void web_count_request(struct web *web, const struct route *route, unsigned stat
     metric_count(&answers, status / 100 - 1, 1);
     metric_count(&by_route, group_of(route), 1);
     metric_observe_us(&request_seconds, took_ms * 1000);
+}
+
+void web_count_limited(bool is_user)
+{
+    metric_count(&limited, is_user, 1);
 }
 
 void web_count_submit_us(int64_t took_us)

@@ -116,7 +116,7 @@ def test_many_waiting_requests_that_end_at_once_crowd_nobody_out(site):
             links.append(opened.enter_context(connect(web)))
             links[-1].sendall(waiting)
             if len(links) % 50 == 0:
-                ann.get("/v1/whoami").expect(200)  # those before it have their turn
+                ann.get(f"/v1/jobs/{job}").expect(200)  # those before it have their turn
         ann.cancel(job).expect(200)
         left = set(links)
         while left:
