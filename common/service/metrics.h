@@ -28,7 +28,7 @@ struct metric {
     const char *values[METRIC_LABELS_MAX];
     _Atomic int64_t counts[METRIC_BUCKETS + 1]; /* by label value, or by bucket */
     _Atomic int64_t sum_us;
-    int64_t (*read)(void *arg); /* a gauge that is computed when scraped; may be NULL */
+    int64_t (*read)(void *arg); /* what is computed when scraped; may be NULL */
     void *arg;
     struct metric *next;
 };
@@ -50,6 +50,10 @@ struct metric {
 #define METRIC_GAUGE_OF(n, h, f)                                                                   \
     {                                                                                              \
         .name = (n), .help = (h), .type = METRIC_IS_GAUGE, .read = (f)                             \
+    }
+#define METRIC_COUNTER_OF(n, h, f)                                                                 \
+    {                                                                                              \
+        .name = (n), .help = (h), .type = METRIC_IS_COUNTER, .read = (f)                           \
     }
 #define METRIC_HISTOGRAM(n, h)                                                                     \
     {                                                                                              \

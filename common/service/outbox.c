@@ -5,6 +5,7 @@
 #include "common/base/fault.h"
 #include "common/base/log.h"
 #include "common/model/message.h"
+#include "common/service/metrics.h"
 #include "common/store/outbox_store.h"
 
 #include <pthread.h>
@@ -14,11 +15,15 @@
 #define GATHER_MS 20 /* confirmations that come so close together are deleted together */
 #define RELAY_PAGE 500u
 
+static struct metric confirm_seconds = METRIC_HISTOGRAM(
+    "sluice_confirm_seconds", "From publishing a job's message to the broker's confirmation.");
+
 /* A row that we sent: under way, or confirmed and not deleted yet. */
 struct sent {
     struct sent *next; /* of its bucket */
     struct outbox *outbox;
     uint64_t id;
+    int64_t sent_us;
     bool confirmed; /* lock */
 };
 
@@ -52,7 +57,7 @@ static bool remember(struct outbox *outbox, uint64_t id, struct sent **ret_sent)
     struct sent *fresh = calloc(1, sizeof(*fresh));
     if (!fresh)
         return false;
-    *fresh = (struct sent){.outbox = outbox, .id = id};
+    *fresh = (struct sent){.outbox = outbox, .id = id, .sent_us = clock_mono_us()};
     pthread_mutex_lock(&outbox->lock);
     struct sent **at = find(outbox, id);
     bool is_new = !*at;
@@ -84,8 +89,10 @@ static void on_confirm(void *arg, enum err_code rc)
 {
     struct sent *sent = arg;
     struct outbox *outbox = sent->outbox;
-    if (rc == ERR_OK)
+    if (rc == ERR_OK) {
         FAULT(outbox->cfg.fault_confirmed);
+        metric_observe_us(&confirm_seconds, clock_mono_us() - sent->sent_us);
+    }
     pthread_mutex_lock(&outbox->lock);
     if (rc != ERR_OK) {
         outbox->counters.failed++;
@@ -321,6 +328,7 @@ enum err_code outbox_open(const struct outbox_config *cfg, struct outbox **ret_o
     if (!outbox)
         return err_set(err, ERR_NOMEM, "out of memory");
     outbox->cfg = *cfg;
+    metrics_add(&confirm_seconds);
     pthread_mutex_init(&outbox->lock, NULL);
     clock_cond_init(&outbox->wake);
     int rc = pthread_create(&outbox->thread, NULL, outbox_main, outbox);
