@@ -29,11 +29,13 @@ bool audit_outcome_parse(struct sv text, enum audit_outcome *ret_outcome)
 /* ---- writing --------------------------------------------------------------------------------- */
 
 static _Thread_local const struct audit_entry *armed;
+static _Thread_local bool is_pending; /* written, and not committed */
 static _Thread_local bool is_written;
 
 void audit_arm(const struct audit_entry *entry)
 {
     armed = entry;
+    is_pending = false;
     is_written = false;
 }
 
@@ -48,9 +50,10 @@ bool audit_is_armed(void)
     return armed && !is_written;
 }
 
-void audit_written(void)
+void audit_committed(void)
 {
-    is_written = true;
+    is_written = is_written || is_pending;
+    is_pending = false;
 }
 
 static enum err_code write_entry(struct db *db, const struct audit_entry *entry, struct err *err)
@@ -64,9 +67,11 @@ static enum err_code write_entry(struct db *db, const struct audit_entry *entry,
                    NULL, err);
 }
 
-enum err_code audit_write_armed(struct db *db, struct err *err)
+/* A retry that finds its work done had its row committed with it, or writes it now. */
+enum err_code audit_write_armed(struct txn *txn, struct err *err)
 {
-    return write_entry(db, armed, err);
+    is_pending = audit_is_armed() && (db_has_written(txn->db) || txn->commit_unknown);
+    return is_pending ? write_entry(txn->db, armed, err) : ERR_OK;
 }
 
 struct batch {

@@ -41,10 +41,11 @@ void audit_arm(const struct audit_entry *entry);
 bool audit_disarm(void); /* true: its row is committed */
 
 /* For pool.c. */
-struct db;
-bool audit_is_armed(void);
-MUST_USE enum err_code audit_write_armed(struct db *db, struct err *err);
-void audit_written(void); /* that transaction was committed */
+struct txn;
+bool audit_is_armed(void); /* and not written yet */
+/* Nothing, if nothing is armed or the transaction wrote nothing. */
+MUST_USE enum err_code audit_write_armed(struct txn *txn, struct err *err);
+void audit_committed(void); /* that transaction was */
 
 /* ---- by itself ------------------------------------------------------------------------------- */
 

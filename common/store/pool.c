@@ -112,8 +112,7 @@ void store_count_fenced(struct store *store)
     pthread_mutex_unlock(&store->mutex);
 }
 
-/* ---- connections ------------------------------------------------------------------------------
- */
+/* ---- connections ------------------------------------------------------------ */
 
 static enum err_code stopped(struct err *err)
 {
@@ -208,8 +207,7 @@ static enum err_code borrow(struct store *store, int64_t deadline_ms, struct db 
     return ERR_OK;
 }
 
-/* ---- transactions -----------------------------------------------------------------------------
- */
+/* ---- transactions ------------------------------------------------------------ */
 
 struct attempt {
     txn_fn fn;
@@ -248,14 +246,12 @@ static enum err_code try_once(struct attempt *attempt, struct err *err)
     if (rc)
         return rc;
     rc = attempt->fn(&attempt->txn, attempt->ctx, err);
-    /* A retry that finds its work done had its row committed with it. */
-    bool audited = audit_is_armed() && (db_has_written(db) || attempt->txn.commit_unknown);
-    if (rc == ERR_OK && audited)
-        rc = audit_write_armed(db, err);
+    if (rc == ERR_OK)
+        rc = audit_write_armed(&attempt->txn, err);
     if (rc == ERR_OK)
         rc = commit(attempt, err);
-    if (rc == ERR_OK && audited)
-        audit_written();
+    if (rc == ERR_OK)
+        audit_committed();
     if (rc)
         db_rollback(db);
     return rc;
@@ -342,8 +338,7 @@ enum err_code store_once(struct store *store, txn_fn fn, void *ctx, struct err *
     return start_attempts(store, &attempt, err);
 }
 
-/* ---- readiness --------------------------------------------------------------------------------
- */
+/* ---- readiness ------------------------------------------------------------ */
 
 static enum err_code ping(struct txn *txn, void *ctx, struct err *err)
 {
