@@ -58,24 +58,35 @@ static struct runner_job make_job(bool exited)
     return job;
 }
 
-static void wait_kept(struct fixture *fixture, const void *owner)
+static void wait_wake(struct fixture *fixture)
 {
     struct pollfd wake = {.fd = fixture->wake, .events = POLLIN};
+    assert_int_equal(poll(&wake, 1, WAIT_MS), 1);
+    wake_drain(fixture->wake);
+}
+
+static void wait_kept(struct fixture *fixture, const void *owner)
+{
     void *kept = NULL;
     while (!kept) {
-        assert_int_equal(poll(&wake, 1, WAIT_MS), 1);
-        wake_drain(fixture->wake);
+        wait_wake(fixture);
         kept = journal_kept(fixture->journal);
     }
     assert_ptr_equal(kept, owner);
 }
 
-static struct journal_entry *keep(struct fixture *fixture, struct runner_job *job)
+static struct journal_entry *ask(struct fixture *fixture, struct runner_job *job)
 {
     struct err err = {0};
     struct journal_entry *entry = journal_add(fixture->journal, &job->job, job->run, job);
     assert_non_null(entry);
     assert_ok(journal_keep(fixture->journal, entry, job, &err));
+    return entry;
+}
+
+static struct journal_entry *keep(struct fixture *fixture, struct runner_job *job)
+{
+    struct journal_entry *entry = ask(fixture, job);
     wait_kept(fixture, job);
     return entry;
 }
@@ -143,14 +154,10 @@ static void a_forgotten_run_is_not_read_again(void **state)
 static void a_run_may_be_forgotten_while_it_is_written(void **state)
 {
     struct fixture *fixture = *state;
-    struct err err = {0};
     struct runner_job first = make_job(true);
     struct runner_job second = make_job(true);
-    for (int i = 0; i < 200; i++) {
-        struct journal_entry *entry = journal_add(fixture->journal, &first.job, 1, &first);
-        assert_ok(journal_keep(fixture->journal, entry, &first, &err));
-        journal_forget(fixture->journal, entry);
-    }
+    for (int i = 0; i < 200; i++)
+        journal_forget(fixture->journal, ask(fixture, &first));
     (void)keep(fixture, &second);
     journal_close(fixture->journal);
     fixture->journal = NULL;
@@ -201,20 +208,31 @@ static void a_torn_tail_loses_only_itself(void **state)
     assert_int_equal(look(fixture).count, 2);
 }
 
-/* Writes until the other file has taken over; the number of records that it took. */
-static void fill_file(struct fixture *fixture, const char *name)
+static const char *current_name(struct fixture *fixture)
 {
     struct err err = {0};
-    struct runner_job job = make_job(true);
-    struct journal_entry *entry = journal_add(fixture->journal, &job.job, 1, &job);
+    BUF_AUTO struct buf bytes = BUF_INIT(JOURNAL_MAX);
     uint64_t generation = 0;
     size_t file = 0;
+    assert_ok(journal_files_read(fixture->dir, &bytes, &generation, &file, &err));
+    return journal_names[file];
+}
+
+static void note(struct fixture *fixture, struct journal_entry *entry, const struct runner_job *job)
+{
+    struct err err = {0};
+    assert_ok(journal_note(fixture->journal, entry, job, &err));
+}
+
+/* Writes until this file has taken over. */
+static void fill_file(struct fixture *fixture, const char *name)
+{
+    struct runner_job job = make_job(true);
+    struct journal_entry *entry = journal_add(fixture->journal, &job.job, 1, &job);
     do {
-        BUF_AUTO struct buf bytes = BUF_INIT(JOURNAL_MAX);
         for (int i = 0; i < 100; i++)
-            assert_ok(journal_note(fixture->journal, entry, &job, &err));
-        assert_ok(journal_files_read(fixture->dir, &bytes, &generation, &file, &err));
-    } while (strcmp(journal_names[file], name) != 0);
+            note(fixture, entry, &job);
+    } while (strcmp(current_name(fixture), name) != 0);
     journal_forget(fixture->journal, entry);
 }
 
@@ -275,18 +293,14 @@ static void what_a_former_runner_left_stays_until_it_is_held(void **state)
 static void many_ends_are_kept_together(void **state)
 {
     struct fixture *fixture = *state;
-    struct err err = {0};
     static struct runner_job jobs[16];
-    struct pollfd wake = {.fd = fixture->wake, .events = POLLIN};
     size_t kept = 0;
     for (size_t i = 0; i < ARRAY_LEN(jobs); i++) {
         jobs[i] = make_job(true);
-        struct journal_entry *entry = journal_add(fixture->journal, &jobs[i].job, 1, &jobs[i]);
-        assert_ok(journal_keep(fixture->journal, entry, &jobs[i], &err));
+        (void)ask(fixture, &jobs[i]);
     }
     while (kept < ARRAY_LEN(jobs)) {
-        assert_int_equal(poll(&wake, 1, WAIT_MS), 1);
-        wake_drain(fixture->wake);
+        wait_wake(fixture);
         while (journal_kept(fixture->journal))
             kept++;
     }

@@ -302,9 +302,31 @@ static void launched_done(struct launched *launched)
     fd_close(&launched->err);
 }
 
+/* 0, or the error of the step; launched->pid is set if there was a process. */
+static int start_child(struct launcher *launcher, struct plan *plan, struct launch_watch *watch,
+                       struct launched *launched)
+{
+    if (!open_pipe(&launched->out, &plan->out) || !open_pipe(&launched->err, &plan->err))
+        return errno;
+    launched->step = "fork";
+    pid_t pid = clone_child(launcher, plan, watch);
+    if (pid < 0)
+        return errno;
+    launched->pid = pid;
+    if (launcher->report->error) {
+        launched->step = step_names[launcher->report->step];
+        return launcher->report->error;
+    }
+    launched->pidfd = pidfd_open(pid, 0);
+    if (launched->pidfd >= 0)
+        return 0;
+    int error = errno;
+    (void)kill(pid, SIGKILL);
+    return error;
+}
+
 enum err_code launch(struct launcher *launcher, const struct runner_start *start, int working_dir,
-                     struct launch_watch *watch, struct launched *ret, const char **ret_step,
-                     struct err *err)
+                     struct launch_watch *watch, struct launched *ret, struct err *err)
 {
     __attribute__((cleanup(plan_done))) struct plan plan = {.runner = getpid(),
                                                             .working_dir = working_dir,
@@ -312,32 +334,15 @@ enum err_code launch(struct launcher *launcher, const struct runner_start *start
                                                             .out = -1,
                                                             .err = -1,
                                                             .report = launcher->report};
-    struct launched launched = {.pid = 0, .pidfd = -1, .out = -1, .err = -1};
-    *ret_step = step_names[STEP_SETUP];
+    struct launched launched = {.pidfd = -1, .out = -1, .err = -1, .step = step_names[STEP_SETUP]};
+    ret->step = launched.step;
     if (!plan_words(&plan, start))
         return err_set_errno(err, ERR_NOMEM, ENOMEM, "no memory to start a job");
     plan_limits(&plan, &start->limits, launcher->soft_files);
-    bool ready = open_pipe(&launched.out, &plan.out) && open_pipe(&launched.err, &plan.err);
-    if (ready) {
-        *ret_step = "fork";
-        launched.pid = clone_child(launcher, &plan, watch);
-        ready = launched.pid > 0;
-    }
-    int error = errno;
-    if (ready && launcher->report->error) {
-        *ret_step = step_names[launcher->report->step];
-        error = launcher->report->error;
-        ready = false;
-    }
-    if (ready) {
-        launched.pidfd = pidfd_open(launched.pid, 0);
-        error = errno;
-        ready = launched.pidfd >= 0;
-        if (!ready)
-            (void)kill(launched.pid, SIGKILL);
-    }
-    ret->pid = launched.pid > 0 ? launched.pid : 0;
-    if (!ready) {
+    int error = start_child(launcher, &plan, watch, &launched);
+    ret->pid = launched.pid;
+    ret->step = launched.step;
+    if (error) {
         launched_done(&launched);
         return err_set_errno(err, ERR_IO, error, "cannot start a process");
     }

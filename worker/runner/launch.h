@@ -20,6 +20,7 @@ struct launched {
     int pidfd;
     int out; /* read ends */
     int err;
+    const char *step; /* that failed */
 };
 
 /* What others may see and say while a launch goes on, which may hang: the program or the working
@@ -35,10 +36,10 @@ MUST_USE enum err_code launcher_open(uint64_t soft_files, struct launcher **ret_
                                      struct err *err);
 void launcher_free(struct launcher *launcher);
 
-/* On failure err->sys_errno is the reason (ECANCELED: called off) and *ret_step the step that
+/* On failure err->sys_errno is the reason (ECANCELED: called off) and ret->step the step that
  * failed. If ret->pid is set then, a process was there and is a zombie now. */
 MUST_USE enum err_code launch(struct launcher *launcher, const struct runner_start *start,
                               int working_dir, struct launch_watch *watch, struct launched *ret,
-                              const char **ret_step, struct err *err);
+                              struct err *err);
 
 #endif

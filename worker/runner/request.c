@@ -136,14 +136,15 @@ static enum err_code do_adopt(struct runner *runner, struct request *request, js
     struct err fenced = {0};
     if (rc == ERR_OK && named_run(runner, job, new_fence, &run, &fenced) != ERR_OK)
         rc = named_run(runner, job, fence, &run, err);
-    if (rc == ERR_OK)
-        rc = job_adopt(runner, run, (uint64_t)new_fence, err);
-    if (rc == ERR_OK) {
-        run->adopting = request->id;
-        run->asked_by = runner->peer_generation;
-        request->later = true;
-    }
-    return rc;
+    if (rc || !run)
+        return rc;
+    rc = job_adopt(runner, run, (uint64_t)new_fence, err);
+    if (rc)
+        return rc;
+    run->adopting = request->id;
+    run->asked_by = runner->peer_generation;
+    request->later = true;
+    return ERR_OK;
 }
 
 static enum err_code do_signal(struct runner *runner, struct request *request, json_t **ret_body,

@@ -75,8 +75,10 @@ static void start_one(struct starter *starter, struct launcher *launcher, struct
     task->step = "chdir";
     task->rc = open_working_dir(starter, &task->start, &working_dir, &task->err);
     if (task->rc == ERR_OK)
-        task->rc = launch(launcher, &task->start, working_dir, &task->watch, &task->launched,
-                          &task->step, &task->err);
+        task->rc =
+            launch(launcher, &task->start, working_dir, &task->watch, &task->launched, &task->err);
+    if (task->launched.step)
+        task->step = task->launched.step;
 }
 
 static void *starter_main(void *arg)
