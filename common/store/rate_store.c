@@ -79,9 +79,9 @@ static enum err_code count(struct txn *txn, void *ctx, struct err *err)
             return rc ? rc
                       : db_exec(txn->db, DB_RATE_READER_STEP, DB_ARGS(db_u64(upto)), NULL, err);
         seq = upto;
-    }
-    if (newest == seq)
+    } else if (newest == seq) {
         return ERR_OK;
+    }
     rc = db_exec(txn->db, DB_RATE_READER_MOVE, DB_ARGS(db_u64(seq), db_u64(newest)), NULL, err);
     return rc ? rc : db_exec(txn->db, DB_RATE_FORGET, DB_ARGS(db_u64(FORGET_AT_ONCE)), NULL, err);
 }
