@@ -16,6 +16,8 @@ SLOTS = 4
 # Longer than other tests have it: both witnesses may be slow for 1.75 s at once before a job is ended,
 # and a machine that is busy with other things is not a fault that the schedule knows of.
 LEASE_MS, GRACE_MS = 3000, 500
+# A failure point may strike one job again and again; it has to end well all the same.
+MAX_LOSSES = 100
 FAST = {"fleet_lease_ms": LEASE_MS, "recovery_tick_ms": 200, "recovery_ramp_pause_ms": 200,
         "recovery_first_test_ms": 200, "recovery_outbox_age_ms": 2000}
 POLICIES = {f"recovery_{name}": "constant every=1s jitter=10" for name in (
@@ -51,7 +53,8 @@ class Fleet:
         for name in WORKERS:
             self.programs[name] = self.site.worker(
                 name.rsplit("-", 1)[0], name, slots=SLOTS, wait=False,
-                worker_grace_ms=GRACE_MS, **self._ways(name), **FAST, **POLICIES)
+                worker_grace_ms=GRACE_MS, worker_max_losses=MAX_LOSSES, **self._ways(name), **FAST,
+                **POLICIES)
         for kind, names in READERS.items():
             for name in names:
                 self.programs[name] = self.site.reader(kind, name, wait=False, **FAST, **POLICIES)

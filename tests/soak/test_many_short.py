@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Many short jobs, and nothing grows: not the memory of any process, nor what it leaves behind.
 
-SLUICE_SOAK_SHORT says how many.
+SLUICE_SOAK_SHORT says how many; the first 10,000, or the first tenth, are the warm-up.
 """
 
 import os
@@ -15,7 +15,7 @@ from servers import Servers
 from waiting import wait_until
 
 JOBS = int(os.environ.get("SLUICE_SOAK_SHORT", "100000"))
-WARM_UP = max(2000, JOBS // 10)
+WARM_UP = max(10_000, JOBS // 10)
 SAMPLES = 10
 AT_ONCE, BACKLOG = 500, 3000
 SLOTS = 8
