@@ -125,6 +125,7 @@ def test_an_outage_delays_dead_messages_and_loses_none(own, servers, server):
 def test_of_two_readers_one_works_and_the_other_takes_over(own):
     with injected("F-36 dead", own) as hit:
         first = own.reader("deadletter", "first")
+        wait_until("it to read", lambda: own.queues().get("sluice.dead", (0, 0, 0))[2] == 1, 20)
         second = own.reader("deadletter", "second")
 
         def work(number):
