@@ -46,12 +46,12 @@ def fill(path):
 
 def test_a_full_archive_ends_jobs_with_a_reason_and_the_service_lives(fresh):
     row = "F-10 archive"
-    with small_disk(row, fresh.path("small"), "2m") as disk:
+    with small_disk(row, fresh.path("small"), "16m") as disk:
         with injected(row, fresh, ends=("FAILED", "FINISHED")) as hit:
             ann = fresh.client(fresh.web(archive_root=disk))
             worker = fresh.worker(archive_root=disk)
             ann.wait_status(ann.submit("true"), "FINISHED")
-            writer = ann.submit("sh", "-c", "head -c 8000000 /dev/urandom")
+            writer = ann.submit("sh", "-c", "head -c 40000000 /dev/urandom")
             ended = ann.wait_end(writer)
             assert (ended["status"], ended["condition"]) == ("FAILED", "OUTPUT_DISK_FULL"), ended
             filler = fill(disk)
@@ -71,7 +71,7 @@ def test_a_full_archive_ends_jobs_with_a_reason_and_the_service_lives(fresh):
 
 def test_a_full_work_folder_holds_jobs_up_and_loses_none(fresh):
     row = "F-10 work"
-    with small_disk(row, fresh.path("small"), "2m") as disk:
+    with small_disk(row, fresh.path("small"), "16m") as disk:
         with injected(row, fresh, ends=("FAILED", "FINISHED")) as hit:
             ann = fresh.client(fresh.web())
             worker = fresh.worker(worker_work_root=disk)
