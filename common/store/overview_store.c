@@ -18,7 +18,7 @@ static enum err_code count_jobs(struct txn *txn, struct look *look, struct err *
     enum err_code rc = ERR_OK;
     for (int i = 0; rc == ERR_OK && i < JOB_STATE_COUNT; i++) {
         bool found = false;
-        if (job_state_ends((enum job_state)i))
+        if (job_state_ends((enum job_state)i) || i == JOB_BLOCKED) /* these have rows to count */
             continue;
         rc = db_one(txn->db, DB_OVERVIEW_JOBS,
                     DB_ARGS(db_text(look->tenant), db_text(job_state_text((enum job_state)i)),
@@ -60,6 +60,8 @@ static enum err_code read_blocked(struct txn *txn, struct look *look, struct err
             rc = condition_of(condition, &row.condition, err);
         if (rc == ERR_OK && more)
             rc = rows_add(&look->blocked, &row, err);
+        if (rc == ERR_OK && more)
+            look->overview.jobs[JOB_BLOCKED] += row.jobs;
     }
     db_end(txn->db);
     return rc;

@@ -9,7 +9,7 @@
 #include "common/store/store.h"
 
 #define OVERVIEW_COUNT_MAX 10000 /* rows are counted so far; one more tells that there are more */
-#define OVERVIEW_WAITS_MAX 2000  /* waiting jobs that are looked at for the waits of queues */
+#define OVERVIEW_WAITS_MAX 1000  /* waiting jobs that are looked at for the waits of queues */
 
 struct overview_job {
     bool found;
