@@ -3,6 +3,8 @@
 
 #include "common/store/job_row.h"
 
+#include <assert.h>
+
 #define ARGS_MAX DB_PARAMS_MAX
 #define EVENTS_AT_ONCE 24
 #define EVENT_PARAMS 10
@@ -84,6 +86,7 @@ static void add_rows(struct args *args, const struct together *group)
 static enum err_code claim_together(struct txn *txn, const struct together *group,
                                     struct job_batch *batch, struct err *err)
 {
+    assert(group->items[0]);
     const struct job_claim *first = group->items[0]->claim.claim;
     struct args args = {.count = 0};
     enum db_stmt_id stmt = group->room == 1   ? DB_JOBS_CLAIM_1
@@ -148,6 +151,7 @@ static void add_streams(struct args *args, const struct together *group)
 static enum err_code end_together(struct txn *txn, const struct together *group,
                                   struct job_batch *batch, struct err *err)
 {
+    assert(group->items[0]);
     const struct own_move *first = &group->items[0]->move;
     const struct job_outcome *out = first->outcome;
     char kept[KEPT_CONDITIONS_SIZE];
