@@ -20,19 +20,17 @@ def name_of(size):
 
 
 def start_rate(rig):
-    """Jobs per second from the first to the STARTED-th end, with 8 slots."""
+    """(jobs per second from the first to the STARTED-th end, with 8 slots; memory of web and worker
+    in MiB)"""
     worker = rig.start_worker(slots=8)
     wait_until("the first jobs", lambda: rig.finished() >= 50, 60, 0.01)
     from_jobs, began = rig.finished(), time.monotonic()
     wait_until("more jobs", lambda: rig.finished() >= STARTED, 120, 0.02)
     rate = (rig.finished() - from_jobs) / (time.monotonic() - began)
+    memory = sum(proc.pss_kib(pid) for pid in (rig.web.pid, worker.pid)) / 1024
     worker.stop()
     rig.forget_worker()
-    return rate
-
-
-def pss_mib(rig):
-    return proc.pss_kib(rig.web.pid) / 1024
+    return rate, memory
 
 
 def read_p99(rig, path, count):
@@ -53,12 +51,12 @@ class Measures:
                 "start": bench.measure(f"jobs run, 8 slots, {name} waiting", "1/s", "higher"),
                 "list": bench.measure(f"list page p99, {name} waiting", "ms", "lower", goals),
                 "why": bench.measure(f"why p99, {name} waiting", "ms", "lower", goals),
-                "pss": bench.measure(f"PSS of web, {name} waiting", "MiB"),
+                "pss": bench.measure(f"PSS of web and worker, {name} waiting", "MiB"),
             }
         self.ratio = {key: bench.measure(f"{text}, {name_of(last)} against {name_of(sizes[0])}",
                                          "times", "lower", [Goal(MOST)])
                       for key, text in (("submit", "submission p99"), ("start", "slower start"),
-                                        ("pss", "PSS of web"))}
+                                        ("pss", "PSS of web and worker"))}
 
     def compare(self, sizes):
         first, last = self.of[sizes[0]], self.of[sizes[-1]]
@@ -85,8 +83,9 @@ def one_size(bench, size, measures):
             measures["submit"].add("sluice", report["p99_ms"])
             measures["list"].add("sluice", read_p99(rig, "/v1/jobs?limit=50", 200))
             measures["why"].add("sluice", read_p99(rig, why, 200))
-        measures["pss"].add("sluice", pss_mib(rig))
-        measures["start"].add("sluice", start_rate(rig))
+        rate, memory = start_rate(rig)
+        measures["start"].add("sluice", rate)
+        measures["pss"].add("sluice", memory)
         bench.say(f"{name_of(size)}: " + ", ".join(
             f"{key} {measure.median('sluice'):.1f} {measure.unit}"
             for key, measure in measures.items()))
