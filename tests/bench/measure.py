@@ -88,8 +88,8 @@ def ratios(document):
     found = []
     for system in SYSTEMS[1:]:
         theirs = document["values"].get(system)
-        if ours is None or theirs is None:
-            continue
+        if ours is None or theirs is None or 0 in (ours["median"], theirs["median"]):
+            continue  # nothing is so many times nothing
         ratio = times_better(ours["median"], theirs["median"], higher)
         found.append(f"{figure(ratio)}x {TITLES[system]}")
     return ", ".join(found) or "-"
@@ -109,7 +109,7 @@ def table(documents):
     head = ["row", "measure", *(TITLES[system] for system in SYSTEMS), "better by", "goal"]
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     for document in documents:
-        cells = [document["row"], f"{document['text']}, {document['unit']}",
+        cells = [document["row"], ", ".join(filter(None, (document["text"], document["unit"]))),
                  *(cell(document, system) for system in SYSTEMS), ratios(document),
                  verdict(document)]
         lines.append("| " + " | ".join(cells) + " |")
