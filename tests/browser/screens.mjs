@@ -18,15 +18,46 @@ const SCREENS = {
   dead: ["/dead", "no queue for"],
   message: [`/dead/${ids.message}`, "hello"],
   workers: ["/workers", "worker-one"],
-  events: ["/events", "Events appear here"],
   audit: ["/audit", "queue put"],
+};
+
+// What is seen only after somebody has done something.
+const DONE = {
+  events: async (page) => {
+    await visit(page, "/events", "Events appear here");
+    const headers = { Authorization: `Bearer ${given.tokens.admin}`, "Content-Type": "application/json" };
+    const body = JSON.stringify({ name: "seen", command: ["true"] });
+    await fetch(`${given.url}/v1/jobs`, { method: "POST", headers, body });
+    await page.getByRole("row").filter({ hasText: "seen" }).getByText("finished").first().waitFor({ timeout: 30000 });
+  },
+  help: async (page) => {
+    await visit(page, "/recovery", "to take a connection");
+    await page.keyboard.press("?");
+    await page.getByRole("dialog", { name: "Shortcuts" }).waitFor();
+  },
+  question: async (page) => {
+    await visit(page, `/recovery/${ids.group}`, "align-");
+    await page.getByRole("button", { name: "Release" }).click();
+    await page.getByRole("dialog").waitFor();
+  },
+  explanation: async (page) => {
+    await visit(page, "/queues", "takes what no other takes");
+    await page.getByRole("button", { name: "Test the filters" }).click();
+    await page.getByText("would take it").waitFor();
+  },
+  mistake: async (page) => {
+    await visit(page, "/queues/slow", "This filter is valid");
+    await page.getByLabel("Filter: the jobs").fill("memoryMB > 10 AND onwer = 'ann'");
+    await page.getByText("did you mean 'owner'").waitFor();
+  },
 };
 
 async function look(browser, dark, width) {
   const page = await open(browser, { dark, width });
   const found = [];
-  for (const [name, [place, text]] of Object.entries(SCREENS)) {
-    await visit(page, place, text);
+  const seen = Object.entries(SCREENS).map(([name, [place, text]]) => [name, () => visit(page, place, text)]);
+  for (const [name, come] of [...seen, ...Object.entries(DONE)]) {
+    await come(page);
     await shoot(page, `${name}-${width < 800 ? "narrow" : "wide"}-${dark ? "dark" : "light"}`);
     if (width < 800) {
       const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);

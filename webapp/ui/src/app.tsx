@@ -11,7 +11,7 @@ import { href, place } from "./route";
 import { screens, type Screen } from "./screens";
 import { SignIn } from "./screens/sign_in";
 import { dark, switchTheme } from "./theme";
-import { Questions } from "./view/dialog";
+import { dismiss, Questions } from "./view/dialog";
 import { Empty, FaultNotice } from "./view/notice";
 
 const offered = computed(() => (identity.value ? screens.filter((screen) => may(screen.needs)) : []));
@@ -83,6 +83,10 @@ function Signed(): JSX.Element {
   useEffect(() => {
     document.title = screen ? `${screen.title} – Sluice` : "Sluice";
   }, [screen]);
+  useEffect(() => {
+    helpOpen.value = false;
+    dismiss();
+  }, [place.value.parts.join("/")]);
   useEffect(() => {
     const first = offered.value[0];
     if (!place.value.parts.length && first) location.replace(href([first.path]));

@@ -56,13 +56,14 @@ class Agenda {
   private timer = 0;
   private due = Infinity;
   private last = 0;
+  private stopped = false;
 
   constructor(private readonly round: () => Promise<boolean>) {}
 
   /** Not later than in so many milliseconds. */
   within(ms: number): void {
     const due = Date.now() + ms;
-    if (due >= this.due) return;
+    if (this.stopped || due >= this.due) return;
     this.due = due;
     clearTimeout(this.timer);
     this.timer = window.setTimeout(() => void this.fire(), ms);
@@ -74,13 +75,18 @@ class Agenda {
   }
 
   async now(): Promise<void> {
-    this.end();
+    this.clear();
     this.last = Date.now();
     const good = await this.round();
     this.within(!good ? AFTER_FAULT_MS : streaming.value ? WITH_STREAM_MS : WITHOUT_STREAM_MS);
   }
 
-  end(): void {
+  stop(): void {
+    this.stopped = true;
+    this.clear();
+  }
+
+  private clear(): void {
     clearTimeout(this.timer);
     this.due = Infinity;
   }
@@ -111,8 +117,6 @@ export function useLive<T>(key: string, load: (signal: AbortSignal) => Promise<T
         if (!abort.signal.aborted)
           setState((old) => ({ key, value: old.key === key ? old.value : undefined, fault }));
         return false;
-      } finally {
-        if (abort.signal.aborted) agenda.end();
       }
     });
     wake.current = () => void agenda.now();
@@ -123,7 +127,7 @@ export function useLive<T>(key: string, load: (signal: AbortSignal) => Promise<T
     return () => {
       stop();
       abort.abort();
-      agenda.end();
+      agenda.stop();
     };
   }, [key]);
 

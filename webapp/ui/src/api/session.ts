@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: MIT
 // Who the token says we are, and what that allows: the service's own table of routes decides, so
 // nothing is offered that would be refused.
-import { signal } from "@preact/signals";
+import { effect, signal } from "@preact/signals";
 import { routes, type Identity } from "../generated/contract";
 import { call, faultOf, type Fault, type Operation } from "./client";
 import { dropToken, keepToken, token } from "./token";
 
 export const identity = signal<Identity | null>(null);
 export const sessionFault = signal<Fault | null>(null);
+
+// Whoever signs in next is somebody else until the service has said who.
+effect(() => {
+  if (!token.value) identity.value = null;
+});
 
 function hasRole(least: string): boolean {
   return least === "public" || (identity.value?.roles ?? []).some((role) => role === least);
@@ -46,6 +51,5 @@ export async function signIn(text: string): Promise<void> {
 }
 
 export function signOut(): void {
-  identity.value = null;
   dropToken(null);
 }

@@ -27,6 +27,11 @@ export function ask(asked: Question): void {
   question.value = asked;
 }
 
+/** Whoever goes elsewhere has not said yes. */
+export function dismiss(): void {
+  question.value = null;
+}
+
 export function tell(text: string): void {
   said.value = text;
   setTimeout(() => {
@@ -58,20 +63,17 @@ export function Dialog(props: { title: string; onClose: () => void; children: Co
 
 export function Questions(): JSX.Element {
   const asked = question.value;
-  const close = (): void => {
-    question.value = null;
-  };
   return (
     <>
       <p class={said.value ? "said" : "said quiet"} role="status">
         {said.value}
       </p>
       {asked && (
-        <Dialog title={asked.title} onClose={close}>
+        <Dialog title={asked.title} onClose={dismiss}>
           <div>{asked.body}</div>
           {fault.value && <FaultNotice fault={fault.value} />}
           <div class="acts">
-            <button type="button" onClick={close}>
+            <button type="button" onClick={dismiss}>
               Keep as it is
             </button>
             <button
