@@ -173,12 +173,6 @@ def delete_queue(site):
     site.servers.rabbitmq.ctl("delete_queue", "-p", site.vhost, QUEUE)
 
 
-def declare_anew(site):
-    delete_queue(site)
-    with site.amqp() as link:
-        link.declare(QUEUE, {"x-queue-type": "quorum"})
-
-
 def reset_vhost(site):
     site.servers.rabbitmq.delete_vhost(site.vhost)
     site.servers.rabbitmq.add_vhost(site.vhost)
