@@ -131,3 +131,20 @@ int cli_read_to_change(struct cli *cli, const char *path, json_t **ret_now, char
     (void)snprintf(ret_match, size, "If-Match: %s", answer.etag);
     return CLI_DONE;
 }
+
+int cli_act_on_each(struct cli *cli, const char *base, const char *what, const char *told)
+{
+    int result = CLI_DONE;
+    for (int i = 0; i < cli->operand_count; i++) {
+        BUF_AUTO struct buf path = BUF_INIT(1024);
+        buf_add_text(&path, base);
+        cli_url_add(&path, cli->operands[i]);
+        buf_addf(&path, "/%s", what);
+        int status = cli_call(cli, "POST", buf_text(&path), NULL, NULL);
+        if (status == CLI_DONE)
+            (void)fprintf(stderr, "%s: %s\n", cli->operands[i], told);
+        else if (result == CLI_DONE)
+            result = status;
+    }
+    return result;
+}

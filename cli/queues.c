@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* queues, queue get/put/rm, explain, workers. */
+/* queues, queue get/put/rm, explain. */
 
 #include "cli/cli.h"
 #include "cli/request.h"
@@ -22,7 +22,6 @@ struct config_flag flags_explain[] = {
     {.name = "as", .argument = "USER", .doc = "as if this user sent it (operators)"},
     {.name = NULL},
 };
-struct config_flag flags_workers[] = {{.name = NULL}};
 
 int cmd_queues(struct cli *cli)
 {
@@ -162,20 +161,4 @@ int cmd_explain(struct cli *cli)
     (void)printf("queue: %s\n\n", cli_text(answer, "queue"));
     cli_print_list(cli, json_object_get(answer, "filters"), columns, ARRAY_LEN(columns), "queue");
     return CLI_DONE;
-}
-
-int cmd_workers(struct cli *cli)
-{
-    static const struct cli_column columns[] = {
-        {"ID", "id"},           {"NAME", "name"},
-        {"HOST", "host"},       {"QUEUE", "queue"},
-        {"STATE", "state"},     {"BUSY", "busy"},
-        {"SLOTS", "slots"},     {"BEAT AGE", "beatAgeSeconds"},
-        {"VERSION", "version"},
-    };
-    CLI_JSON_AUTO json_t *answer = NULL;
-    int status = cli_call(cli, "GET", "/v1/workers", NULL, &answer);
-    if (status == CLI_DONE)
-        cli_print_list(cli, json_object_get(answer, "workers"), columns, ARRAY_LEN(columns), "id");
-    return status;
 }

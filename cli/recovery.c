@@ -56,35 +56,17 @@ int cmd_recovery_show(struct cli *cli)
     return CLI_DONE;
 }
 
-/* All are tried; the first refusal is the exit status. */
-static int ask(struct cli *cli, const char *what, const char *told)
-{
-    int result = CLI_DONE;
-    for (int i = 0; i < cli->operand_count; i++) {
-        BUF_AUTO struct buf path = BUF_INIT(1024);
-        buf_add_text(&path, "/v1/recovery/");
-        cli_url_add(&path, cli->operands[i]);
-        buf_addf(&path, "/%s", what);
-        int status = cli_call(cli, "POST", buf_text(&path), NULL, NULL);
-        if (status == CLI_DONE)
-            (void)fprintf(stderr, "%s: %s\n", cli->operands[i], told);
-        else if (result == CLI_DONE)
-            result = status;
-    }
-    return result;
-}
-
 int cmd_recovery_check(struct cli *cli)
 {
-    return ask(cli, "check", "will be checked now");
+    return cli_act_on_each(cli, "/v1/recovery/", "check", "will be checked now");
 }
 
 int cmd_recovery_release(struct cli *cli)
 {
-    return ask(cli, "release", "its jobs go on, by and by");
+    return cli_act_on_each(cli, "/v1/recovery/", "release", "its jobs go on, by and by");
 }
 
 int cmd_recovery_fail(struct cli *cli)
 {
-    return ask(cli, "fail", "its jobs will end as FAILED");
+    return cli_act_on_each(cli, "/v1/recovery/", "fail", "its jobs will end as FAILED");
 }

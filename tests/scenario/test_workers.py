@@ -2,8 +2,10 @@
 """Workers as an operator sees them: drained and undrained, and equal names in different folders."""
 
 import os
+import subprocess
 
 import jobs
+from sluice import BIN
 from waiting import wait_until
 
 
@@ -34,6 +36,26 @@ def test_a_drained_worker_ends_what_it_has_and_takes_nothing_more(fresh):
     assert client.post(f"/v1/workers/{name}/undrain").status in (200, 202)
     assert client.wait_end(second)["status"] == "FINISHED"
     wait_until("the worker to be ready", lambda: worker.ready() == 200, 10)
+
+
+def test_the_command_line_drains(fresh):
+    site = fresh
+    web, worker = site.web(), site.worker()
+    client = site.client(web, role="admin")
+    name = uuid_of(worker_rows(site)[0][0])
+
+    def sluice(*words):
+        return subprocess.run([os.path.join(BIN, "sluice"), *words], env={
+            "SLUICE_URL": client.url, "SLUICE_TOKEN": client.token}, capture_output=True, text=True,
+            check=False)
+    done = sluice("drain", name)
+    assert done.returncode == 0 and "takes no further jobs" in done.stderr, done
+    worker.wait_log("worker.drained")
+    assert sluice("undrain", name).returncode == 0
+    assert client.wait_end(client.submit("true"))["status"] == "FINISHED"
+    gone = sluice("drain", "00000000-0000-7000-8000-000000000000", name)
+    assert gone.returncode == 1 and "SLUICE-1020" in gone.stderr
+    worker.wait_log("worker.drained")
 
 
 def test_a_drain_whose_command_was_lost_comes_with_the_next_beat(fresh):
