@@ -20,6 +20,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 BASE = "debian:bookworm-slim"
 STAND_INS = {"mariadb:10.11": "mariadb", "rabbitmq:3.13": "rabbitmq"}
+AUTHORITIES = "/etc/ssl/certs/ca-certificates.crt"
 CLONE_NEWNET = 0x40000000
 LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -116,8 +117,11 @@ class Engine:
     def _make_base(self):
         tree = f"{self.folder}/base"
         run("debootstrap", "--variant=minbase", "bookworm", tree)
+        # Whatever authorities this machine trusts, containers that fetch packages here have to.
+        shutil.copy(AUTHORITIES, f"{tree}/etc/machine-ca.crt")
         with subprocess.Popen(["tar", "-C", tree, "-c", "."], stdout=subprocess.PIPE) as tar:
-            run("docker", "import", "-", BASE, env=self.environment, stdin=tar.stdout)
+            run("docker", "import", "--change", "ENV NODE_EXTRA_CA_CERTS=/etc/machine-ca.crt", "-",
+                BASE, env=self.environment, stdin=tar.stdout)
         shutil.rmtree(tree)
 
     def build(self, tag, dockerfile, folder):
