@@ -87,6 +87,8 @@ class Engine:
             self._stop()
         if self.namespace:
             self.namespace.close()
+        left = f"{self.folder}/exec/netns/default"  # the engine leaves it mounted
+        subprocess.run(["umount", left], check=False, capture_output=True)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _start(self, *options, namespace=None):
