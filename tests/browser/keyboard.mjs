@@ -26,6 +26,7 @@ await run(async (browser) => {
   await page.keyboard.type("name LIKE 'align-%'");
   await page.getByText("This filter is valid").waitFor();
   await page.keyboard.press("Enter");
+  await page.getByRole("link", { name: "ticker" }).waitFor({ state: "detached" }); // the new list is there
   await page.getByRole("link", { name: "align-499" }).waitFor();
   await page.getByRole("link", { name: "align-499" }).focus();
   await page.keyboard.press("ArrowDown");

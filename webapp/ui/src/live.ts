@@ -2,12 +2,16 @@
 // The one place that keeps what is shown fresh. The stream of events tells that something happened
 // to jobs; whatever is shown is then asked for again, and now and then in any case for what no event
 // tells (beats, depths). All of it stands still while it is paused or the tab cannot be seen.
-import { effect, signal } from "@preact/signals";
+import { computed, effect, signal } from "@preact/signals";
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { faultOf, type Fault } from "./api/client";
 import { listen } from "./api/sse";
 
 export const paused = signal(false);
+const hidden = signal(document.hidden);
+document.addEventListener("visibilitychange", () => (hidden.value = document.hidden));
+/** Nothing is asked for, and no stream kept: a browser has few connections for all of its tabs. */
+export const still = computed(() => paused.value || hidden.value);
 /** Rises when something has happened to a job. */
 const pulse = signal(0);
 const streaming = signal(false);
@@ -17,14 +21,15 @@ const WITH_STREAM_MS = 5000;
 const WITHOUT_STREAM_MS = 2000;
 const AFTER_FAULT_MS = 4000;
 
-/** Listens while it is not paused; to be started once for a session, the answer ends it. */
+/** Listens unless all stands still; to be started once for a session, the answer ends it. */
 export function followEvents(): () => void {
   let abort = new AbortController();
   const stop = effect(() => {
     abort.abort();
     streaming.value = false;
-    if (paused.value) return;
+    if (still.value) return;
     abort = new AbortController();
+    pulse.value = pulse.peek() + 1; // for what has happened meanwhile
     void listen(
       "events",
       { signal: abort.signal },
@@ -93,7 +98,7 @@ class Agenda {
 
   private async fire(): Promise<void> {
     this.due = Infinity;
-    if (paused.value || document.hidden) this.within(WITHOUT_STREAM_MS);
+    if (still.value) this.within(WITHOUT_STREAM_MS);
     else await this.now();
   }
 }

@@ -5,7 +5,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { Fault } from "../api/client";
 import { listen, type ServerEvent } from "../api/sse";
 import { states, type EventList } from "../generated/contract";
-import { paused } from "../live";
+import { paused, still } from "../live";
 import { adjust, href, place } from "../route";
 import { Empty, FaultNotice } from "../view/notice";
 import { Condition, State, words } from "../view/state";
@@ -42,9 +42,9 @@ interface Shown {
 function useEvents(type: string, queue: string, job: string): Shown {
   const [shown, setShown] = useState<Shown>({ events: [], fault: null });
   const cursor = useRef({ id: "" });
-  const isPaused = paused.value;
+  const isStill = still.value;
   useEffect(() => {
-    if (isPaused) return undefined;
+    if (isStill) return undefined;
     const abort = new AbortController();
     let fresh: SiteEvent[] = [];
     const show = setInterval(() => {
@@ -63,7 +63,7 @@ function useEvents(type: string, queue: string, job: string): Shown {
       abort.abort();
       clearInterval(show);
     };
-  }, [type, queue, job, isPaused]);
+  }, [type, queue, job, isStill]);
   return shown;
 }
 
