@@ -69,8 +69,7 @@ def test_refusals_are_in_the_log(site, web, root, ann):
     row = wait_entry(root, actor="ann", action="queue_put")
     assert (row["outcome"], row["status"], row["code"]) == ("refused", 403, "SLUICE-1011")
     assert "admin" in row["detail"] and row["subject"] == "/v1/queues/mine"
-    site.add_tenant("other")
-    eve = site.client(web, "eve", "admin", tenant="other")
+    eve = site.stranger(web)
     job = ann.submit("/bin/true")
     eve.get(f"/v1/jobs/{job}").problem(404)
     told = wait_entry(eve, action="job_get")

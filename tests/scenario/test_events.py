@@ -132,8 +132,7 @@ def test_a_listener_chooses_by_type_job_and_queue(site, web, ann, vic):
 
 
 def test_a_listener_hears_of_his_own_tenant_only(site, web, ann, vic):
-    site.add_tenant("other")
-    eve = site.client(web, "eve", "admin", tenant="other")
+    eve = site.stranger(web)
     hers, ours = Stream(eve).begun(), Stream(vic).begun()
     start = hers.last
     job = ann.submit("/bin/true")

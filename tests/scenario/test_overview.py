@@ -187,8 +187,7 @@ def test_a_worker_is_drained_by_an_operator(site, web, ann, olga, worker):
             if row["state"] == "live"]
     path = f"/v1/workers/{live[0]['id']}"
     ann.post(path + "/drain").problem(403)
-    site.add_tenant("other")
-    other = site.client(web, "op", "operator", tenant="other")
+    other = site.stranger(web, "op", "operator")
     other.post(path + "/drain").problem(404)
     olga.post("/v1/workers/x/drain").problem(404)
     assert olga.post(path + "/drain").expect(200).json["draining"] is True

@@ -87,8 +87,7 @@ def test_a_held_job_names_the_cause_and_that_nobody_checks(site, web, ann):
 
 def test_the_job_of_another_tenant_is_not_there(site, web, ann):
     job = ann.submit("true", tags=["idle"])
-    site.add_tenant("other")
-    site.client(web, tenant="other").get(f"/v1/jobs/{job}/why").expect(404)
+    site.stranger(web).get(f"/v1/jobs/{job}/why").expect(404)
     ann.cancel(job).expect(200)
 
 

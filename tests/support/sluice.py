@@ -203,6 +203,14 @@ class Site:
         options = {"accepted": self.accepted} | options
         return Client(web.url, self.token(user, role, tenant), **options)
 
+    def stranger(self, web, user="eve", role="admin", tenant="other"):
+        """A client of another tenant, which `web` has come to know: it looks at the folders of keys
+        once a second at most."""
+        self.add_tenant(tenant)
+        client = self.client(web, user, role, tenant)
+        wait_until(f"{tenant} to be known", lambda: client.get("/v1/whoami").status == 200)
+        return client
+
     # ---- what is there
 
     def sql(self, text):
