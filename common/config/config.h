@@ -68,7 +68,7 @@ void config_free(struct config *cfg); /* NULL is allowed */
 
 /* "db.host = 127.0.0.1" a line, secrets as "(set)", with the origin in a column if wanted. */
 void config_show(const struct config *cfg, FILE *out, bool origin);
-void config_doc(FILE *out); /* all settings, in Markdown */
+void config_doc(FILE *out); /* docs/configuration.md: all settings, in Markdown */
 void config_man(FILE *out); /* the same for a manual page, in roff */
 /* A line per flag of the table, and how settings are given. */
 void config_usage(FILE *out, const struct config_flag *flags);

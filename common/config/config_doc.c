@@ -48,9 +48,20 @@ static void doc_limits(FILE *out, const struct setting *s)
     }
 }
 
+static const char doc_head[] =
+    "# Settings\n\n"
+    "Made from `common/config/config.def` by `sluice config --doc`. A setting stands in\n"
+    "`/etc/sluice/sluice.conf` (or the file that `--config` or `SLUICE_CONFIG` names) as `key = "
+    "value`\n"
+    "beneath its `[section]`, in the environment as the variable, or on the command line as\n"
+    "`--section-key VALUE`; the later wins. A secret is never a flag; it may come from the file "
+    "that\n"
+    "`<variable>_FILE` names.\n\n";
+
 void config_doc(FILE *out)
 {
     const char *section = "";
+    fputs(doc_head, out);
     char variable[SETTING_NAME_SIZE];
     for (size_t id = 0; id < CONFIG_COUNT; id++) {
         const struct setting *s = &settings[id];
