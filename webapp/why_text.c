@@ -47,14 +47,20 @@ static void add_meaning(const struct why_facts *facts, struct buf *text)
     (void)buf_add(text, meaning + 1, length - 1 - (meaning[length - 1] == '.'));
 }
 
-static void add_reason(const struct why_facts *facts, struct buf *text)
+static void add_plain_reason(const struct why_facts *facts, struct buf *text)
 {
     const char *reason = facts->job->reason;
     size_t length = strlen(reason);
-    if (length == 0)
+    if (length > 0)
+        (void)buf_add(text, reason, length - (reason[length - 1] == '.'));
+}
+
+static void add_reason(const struct why_facts *facts, struct buf *text)
+{
+    if (!facts->job->reason[0])
         return;
     buf_add_text(text, " (");
-    (void)buf_add(text, reason, length - (reason[length - 1] == '.'));
+    add_plain_reason(facts, text);
     buf_add_text(text, ")");
 }
 
@@ -239,15 +245,18 @@ static void tell_cancelled(const struct why_facts *facts, struct buf *text)
 static void tell_failed(const struct why_facts *facts, struct buf *text)
 {
     const struct job *job = facts->job;
+    bool by_itself =
+        job->condition == JOB_COND_COMMAND_FAILED || job->condition == JOB_COND_COMMAND_SIGNALLED;
     buf_add_text(text, "It failed");
+    if (by_itself && job->reason[0]) { /* the reason has the code or the signal */
+        buf_add_text(text, ": its command ");
+        add_plain_reason(facts, text);
+        return;
+    }
     if (job->condition != JOB_COND_NONE) {
         buf_add_text(text, ": ");
         add_meaning(facts, text);
     }
-    if (job->term_signal)
-        buf_addf(text, ", ended by signal %d", job->term_signal);
-    else if (job->has_exit_code)
-        buf_addf(text, ", exit code %d", job->exit_code);
     add_reason(facts, text);
 }
 

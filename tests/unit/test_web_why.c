@@ -118,9 +118,11 @@ static void an_ended_job_says_how(void **unused)
     job.condition = JOB_COND_COMMAND_FAILED;
     job.has_exit_code = true;
     job.exit_code = 3;
+    (void)snprintf(job.reason, sizeof(job.reason), "ended with exit code 3");
+    assert_string_equal(told(BUS_UP), "It failed: its command ended with exit code 3.");
+    job.reason[0] = 0;
     assert_string_equal(told(BUS_UP),
-                        "It failed: the command ended with an exit code other than 0, "
-                        "exit code 3.");
+                        "It failed: the command ended with an exit code other than 0.");
     begin(JOB_CANCELLED);
     (void)snprintf(job.cancel_by, sizeof(job.cancel_by), "ann");
     assert_string_equal(told(BUS_UP), "ann cancelled it before it had begun.");
