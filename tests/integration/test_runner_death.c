@@ -240,6 +240,19 @@ static void a_write_that_hangs_does_not_prolong_the_grant(void **state)
     assert_int_equal(record.out.total_bytes, 4);
 }
 
+/* It comes to the pipe long after the job has ended. */
+static void a_write_that_hangs_loses_no_output_of_others(void **state)
+{
+    struct site *site = *state;
+    restart_with_fault(site, "runner.output.hang=sleep:2500@1");
+    (void)site_shell(site, "echo out; exec sleep 1000");
+    struct runner_record record = site_shell_end(site, "echo kept; echo too >&2; exit 3");
+    assert_int_equal(record.exit_code, 3);
+    assert_int_equal(record.out.total_bytes, 5);
+    assert_int_equal(record.out.kept_bytes, 5);
+    assert_int_equal(record.err.kept_bytes, 4);
+}
+
 /* The same for what a start needs. */
 static void a_start_that_hangs_does_not_prolong_the_grant(void **state)
 {
@@ -306,6 +319,7 @@ int main(void)
         SITE_TEST(an_end_is_told_only_once_it_is_on_the_disk),
         SITE_TEST(a_full_output_disk_cuts_the_output_only),
         SITE_TEST(a_write_that_hangs_does_not_prolong_the_grant),
+        SITE_TEST(a_write_that_hangs_loses_no_output_of_others),
         SITE_TEST(a_start_that_hangs_does_not_prolong_the_grant),
         SITE_TEST(a_start_that_is_asked_for_again_is_answered),
 #endif

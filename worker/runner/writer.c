@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #define CHUNK_BYTES ((size_t)64 * 1024)
@@ -203,6 +204,16 @@ static void hand_back(struct writer *writer, struct flow *flow)
     wake_raise(writer->wake);
 }
 
+/* What is in the pipe when its time is over: this thread may have been the one who was late. */
+static void drain(const struct writer *writer, struct pipe *pipe)
+{
+    int left = 0;
+    if (pipe->fd < 0 || ioctl(pipe->fd, FIONREAD, &left) != 0)
+        return;
+    for (; left > 0 && pipe->fd >= 0; left -= (int)CHUNK_BYTES)
+        read_chunk(writer, pipe);
+}
+
 /* One step of each flow that has ended; when the next one is due. */
 static int64_t advance(struct writer *writer)
 {
@@ -217,8 +228,10 @@ static int64_t advance(struct writer *writer)
             at = &flow->ended;
             continue;
         }
-        drop_pipe(writer, &flow->pipes[0]);
-        drop_pipe(writer, &flow->pipes[1]);
+        for (size_t i = 0; i < ARRAY_LEN(flow->pipes); i++) {
+            drain(writer, &flow->pipes[i]);
+            drop_pipe(writer, &flow->pipes[i]);
+        }
         if (output_finish(&flow->outputs[0]) && output_finish(&flow->outputs[1])) {
             *at = flow->ended;
             hand_back(writer, flow);
