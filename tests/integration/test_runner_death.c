@@ -300,6 +300,32 @@ static void a_start_that_is_asked_for_again_is_answered(void **state)
     assert_string_equal(job.record.start_error, "ENOENT");
 }
 
+/* The worker that asked for it died, and nobody waits for that answer: the next one is told. */
+static void a_start_that_fails_after_its_run_was_adopted_is_told(void **state)
+{
+    struct site *site = *state;
+    struct err err = {0};
+    const char *argv[] = {"no-such-program", NULL};
+    struct runner_start start = site_start(site, argv);
+    const struct runner_callbacks callbacks = {site, site_on_exit, site_on_lost};
+    const struct runner_client_config cfg = {
+        .work_dir = site->work, .worker_name = "test", .runner_path = "/none", .timeout_ms = 100};
+    struct runner_job job;
+    bool existing = false;
+    restart_with_fault(site, "runner.start.noted=sleep:1500@1");
+    site_leave(site);
+    assert_ok(runner_client_open(&cfg, &callbacks, &site->client, &err));
+    assert_code(runner_client_start(site->client, &start, &job, &existing, &err), ERR_TIMEOUT);
+    site_leave(site);
+    site_connect(site);
+    err_clear(&err);
+    assert_ok(runner_client_adopt(site->client, &start.job, 1, 2, &job, &err));
+    assert_false(job.exited);
+    struct runner_record record = site_end(site, &start.job);
+    assert_string_equal(record.start_error, "ENOENT");
+    assert_int_equal(record.fence, 2);
+}
+
 #endif
 
 int main(void)
@@ -322,6 +348,7 @@ int main(void)
         SITE_TEST(a_write_that_hangs_loses_no_output_of_others),
         SITE_TEST(a_start_that_hangs_does_not_prolong_the_grant),
         SITE_TEST(a_start_that_is_asked_for_again_is_answered),
+        SITE_TEST(a_start_that_fails_after_its_run_was_adopted_is_told),
 #endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -141,6 +141,8 @@ static enum err_code do_adopt(struct runner *runner, struct request *request, js
     rc = job_adopt(runner, run, (uint64_t)new_fence, err);
     if (rc)
         return rc;
+    if (run->asked_by != runner->peer_generation)
+        run->asked = 0; /* whoever asked for its start is gone */
     run->adopting = request->id;
     run->asked_by = runner->peer_generation;
     request->later = true;
