@@ -50,7 +50,8 @@ class Client:
         self.kept, self.accepted = None, accepted
 
     def call(self, method, path, body=None, headers=None):
-        """body: bytes as they are, anything else as JSON. OSError when nobody is there."""
+        """body: bytes as they are, anything else as JSON. OSError when nobody is there. Of a stream
+        of events, which has no end, only the head is read."""
         send = {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
         if body is not None and not isinstance(body, bytes):
             body = json.dumps(body).encode()
@@ -62,7 +63,10 @@ class Client:
         try:
             link.request(method, path, body, send)
             answer = link.getresponse()
-            result = Answer(answer.status, answer.headers, answer.read())
+            endless = answer.headers["Content-Type"] == "text/event-stream"
+            result = Answer(answer.status, answer.headers, b"" if endless else answer.read())
+            if endless:
+                link.close()
         except http.client.HTTPException as fault:
             link.close()
             raise OSError(repr(fault)) from fault
