@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "common/store/recovery_store.h"
 
+#include "common/base/clock.h"
 #include "common/store/job_row.h"
 #include "common/store/rows.h"
 
@@ -16,6 +17,7 @@ struct batch {
     const struct recovery_batch *what;
     const struct recovery_verdict *verdict;
     bool release; /* else: give up */
+    int64_t began_ms;
     struct uuid ids[RECOVERY_BATCH_MAX + 1];
     size_t count;
     char detail[JOB_REASON_SIZE];
@@ -148,6 +150,13 @@ static enum err_code handle_part(struct txn *txn, struct batch *batch, size_t fr
 
 /* ---- the transaction ------------------------------------------------------------------------ */
 
+/* What the batch takes is part of the pause. */
+static int64_t next_us(const struct batch *batch)
+{
+    int64_t next_ms = batch->verdict->next_ms - (clock_mono_ms() - batch->began_ms);
+    return next_ms > 0 ? next_ms * 1000 : 0;
+}
+
 static enum err_code keep_verdict(struct txn *txn, struct batch *batch, struct err *err)
 {
     const struct recovery_verdict *verdict = batch->verdict;
@@ -155,14 +164,14 @@ static enum err_code keep_verdict(struct txn *txn, struct batch *batch, struct e
     char detail[JOB_REASON_SIZE];
     uint64_t rows = 0;
     bool goes_on = batch->done.more;
-    enum err_code rc = db_exec(
-        txn->db, DB_RECOVERY_RELEASED,
-        DB_ARGS(db_u64(verdict->tests), db_u64(batch->release), db_u64(batch->release),
-                db_text(verdict->result),
-                db_text(text_fit(verdict->detail, detail, sizeof(detail))),
-                db_u64(goes_on ? what->ramp : 0), db_u64(batch->release ? batch->done.jobs : 0),
-                db_u64(goes_on), db_i64(verdict->next_ms * 1000), db_uuid(&what->id)),
-        &rows, err);
+    enum err_code rc = db_exec(txn->db, DB_RECOVERY_RELEASED,
+                               DB_ARGS(db_u64(verdict->tests), db_u64(batch->release),
+                                       db_u64(batch->release), db_text(verdict->result),
+                                       db_text(text_fit(verdict->detail, detail, sizeof(detail))),
+                                       db_u64(goes_on ? what->ramp : 0),
+                                       db_u64(batch->release ? batch->done.jobs : 0),
+                                       db_u64(goes_on), db_i64(next_us(batch)), db_uuid(&what->id)),
+                               &rows, err);
     if (rc == ERR_OK && rows > 0 && verdict->tests > 0)
         rc = recovery_test_keep(txn, &what->id, err);
     if (rc || rows == 0 || goes_on) {
@@ -189,6 +198,7 @@ static enum err_code run_batch(struct store *store, struct batch *batch, struct 
                                struct err *err)
 {
     assert(batch->what->limit > 0 && batch->what->limit <= RECOVERY_BATCH_MAX);
+    batch->began_ms = clock_mono_ms();
     batch->messages = ROWS_OF(struct outbox_row);
     batch->detail_text = text_fit(batch->what->detail, batch->detail, sizeof(batch->detail));
     enum err_code rc = store_txn(store, handle, batch, err);

@@ -103,7 +103,7 @@ struct recovery_verdict { /* of a test, or of an operator in its place */
     uint32_t tries;       /* 1: it was in vain; 0 */
     const char *result;
     const char *detail;
-    int64_t next_ms; /* until the next one */
+    int64_t next_ms; /* until the next one; of a batch: from its beginning */
 };
 /* Not clear: the ramp ends. A cause without jobs is deleted: *ret_gone. */
 MUST_USE enum err_code recovery_store_tested(struct store *store, const struct recovery_lead *lead,

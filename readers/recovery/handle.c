@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "readers/recovery/handle.h"
 
+#include "common/base/clock.h"
 #include "common/base/fault.h"
 #include "common/base/log.h"
 #include "readers/recovery/policy.h"
@@ -15,8 +16,9 @@ struct work {
     const struct recovery_lead *lead;
     struct recovery cause;
     struct policy policy;
-    bool has_policy; /* else: a fixed pause, for ever */
-    int64_t due_ms;  /* result */
+    bool has_policy;  /* else: a fixed pause, for ever */
+    int64_t began_ms; /* by the monotonic clock */
+    int64_t due_ms;   /* result */
 };
 
 #define PAUSE_WITHOUT_POLICY_MS 60000
@@ -76,6 +78,13 @@ static void send_messages(const struct work *work, struct recovery_done *done)
     done->messages = (struct outbox_list){0};
 }
 
+/* The pause counts from where the batch began: what the batch itself takes is not added to it. */
+static int64_t rest_of_pause_ms(const struct work *work)
+{
+    int64_t rest_ms = work->began_ms + work->site->cfg->recovery_ramp_pause_ms - clock_mono_ms();
+    return rest_ms > 1 ? rest_ms : 1;
+}
+
 /* A batch of the ramp: at most `most` jobs. */
 static enum err_code let_go(struct work *work, uint32_t most,
                             const struct recovery_verdict *verdict, struct recovery_batch *batch,
@@ -97,7 +106,7 @@ static enum err_code let_go(struct work *work, uint32_t most,
     FAULT("recovery.published");
     metric_count(&stat_released, 0, done.jobs);
     log_cause("recovery.released", work, verdict->result, batch->detail, done.jobs);
-    work->due_ms = done.gone ? HANDLE_GONE : verdict->next_ms;
+    work->due_ms = done.gone ? HANDLE_GONE : rest_of_pause_ms(work);
     return ERR_OK;
 }
 
@@ -108,7 +117,7 @@ static enum err_code on_clear(struct work *work, const struct test_answer *answe
     const struct recovery_verdict verdict = {.tests = 1,
                                              .result = test_result_text(TEST_CLEAR),
                                              .detail = answer->detail,
-                                             .next_ms = work->site->cfg->recovery_ramp_pause_ms};
+                                             .next_ms = rest_of_pause_ms(work)};
     struct recovery_batch batch = {.detail = detail};
     (void)snprintf(detail, sizeof(detail), "clear after %u tests in %s", work->cause.tests + 1,
                    duration_text(lasted_ms(&work->cause), lasted));
@@ -226,9 +235,8 @@ static enum err_code obey(struct work *work, struct err *err)
     char detail[DETAIL_SIZE];
     const struct recovery *cause = &work->cause;
     bool release = strcmp(cause->asked, "release") == 0;
-    const struct recovery_verdict verdict = {.result = "operator",
-                                             .detail = cause->last_detail,
-                                             .next_ms = work->site->cfg->recovery_ramp_pause_ms};
+    const struct recovery_verdict verdict = {
+        .result = "operator", .detail = cause->last_detail, .next_ms = rest_of_pause_ms(work)};
     struct recovery_batch batch = {.asked = true, .actor = cause->asked_by, .detail = detail};
     (void)snprintf(detail, sizeof(detail), "%s by %s%s%s", release ? "released" : "ended",
                    cause->asked_by, cause->last_detail[0] ? "; the last test said: " : "",
@@ -261,7 +269,7 @@ static void read_policy(struct work *work)
 enum err_code handle_cause(const struct handle_site *site, const struct recovery_lead *lead,
                            const struct uuid *id, int64_t *ret_due_ms, struct err *err)
 {
-    struct work work = {.site = site, .lead = lead};
+    struct work work = {.site = site, .lead = lead, .began_ms = clock_mono_ms()};
     enum err_code rc = recovery_store_get(site->test.store, lead->tenant, id, &work.cause, err);
     if (rc == ERR_NOT_FOUND) {
         err_clear(err);
