@@ -12,6 +12,7 @@
 #define PING_MS 700         /* so long a database that cannot be reached is tried */
 #define COST_FACTOR 20      /* counting may take a twentieth of the time */
 #define COUNTS_OLD_MS 60000 /* older ones are not told any more */
+#define CHEAP_MS 50         /* where counting takes longer, nobody waits for it */
 
 struct look { /* something that a thread of its own finds out */
     struct probe *probe;
@@ -181,12 +182,25 @@ enum err_code probe_database(struct probe *probe, struct err *err)
     return found.code;
 }
 
+/* The lock is held. The numbers of the last time are told where counting anew takes long. */
+static void renew(struct probe *probe)
+{
+    if (probe->count.cost_ms <= CHEAP_MS) {
+        (void)ask(probe, &probe->count);
+        return;
+    }
+    probe->count.wanted = true;
+    pthread_cond_broadcast(&probe->changed);
+}
+
 void probe_count(struct probe *probe)
 {
     pthread_mutex_lock(&probe->lock);
     int64_t age_ms = clock_mono_ms() - probe->counted_ms;
-    if (probe->counted_ms == 0 || age_ms > COST_FACTOR * probe->count.cost_ms)
+    if (probe->counted_ms == 0 || age_ms >= COUNTS_OLD_MS)
         (void)ask(probe, &probe->count);
+    else if (age_ms > COST_FACTOR * probe->count.cost_ms)
+        renew(probe);
     pthread_mutex_unlock(&probe->lock);
 }
 

@@ -18,7 +18,8 @@ MUST_USE enum err_code probe_open(const struct config *cfg, struct store *store,
 void probe_close(struct probe *probe); /* NULL is allowed */
 /* Whether the database answers now, and has our schema. */
 MUST_USE enum err_code probe_database(struct probe *probe, struct err *err);
-/* Asks for the counts below, unless they are young; they stay as they are if no answer comes. */
+/* Asks for the counts below, unless they are young; they stay as they are if no answer comes. It
+ * waits for them only where they are found quickly, or where there are none yet. */
 void probe_count(struct probe *probe);
 int64_t probe_outbox_rows(struct probe *probe); /* -1: not known */
 /* sluice_jobs and sluice_oldest_age_seconds; nothing while they are not known. */
