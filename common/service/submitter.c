@@ -15,7 +15,7 @@ struct submitter {
     struct store *store;
     unsigned waiting_max;
     pthread_mutex_t lock;
-    pthread_cond_t wake;              /* something waits and nobody stores */
+    pthread_cond_t wake;              /* something waits, or may be stored now */
     pthread_cond_t ended;             /* a group has ended */
     struct submit_item *first, *last; /* lock; and all below */
     unsigned waiting;
@@ -107,6 +107,16 @@ static void store_group(struct submitter *submitter)
         pthread_cond_broadcast(&submitter->ended);
 }
 
+/* Until there is something to store, or the transaction on its way has had its time. */
+static void wait(struct submitter *submitter)
+{
+    if (submitter->first && submitter->writers < WRITERS_MAX)
+        (void)clock_cond_wait_until(&submitter->wake, &submitter->lock,
+                                    submitter->began_ms + SLOW_MS + 1);
+    else
+        pthread_cond_wait(&submitter->wake, &submitter->lock);
+}
+
 static void *submitter_main(void *arg)
 {
     struct submitter *submitter = arg;
@@ -115,7 +125,7 @@ static void *submitter_main(void *arg)
         if (may_store(submitter))
             store_group(submitter);
         else
-            pthread_cond_wait(&submitter->wake, &submitter->lock);
+            wait(submitter);
     }
     pthread_mutex_unlock(&submitter->lock);
     store_thread_end();
@@ -131,7 +141,7 @@ enum err_code submitter_open(struct store *store, unsigned waiting_max,
     submitter->store = store;
     submitter->waiting_max = waiting_max;
     pthread_mutex_init(&submitter->lock, NULL);
-    pthread_cond_init(&submitter->wake, NULL);
+    clock_cond_init(&submitter->wake);
     pthread_cond_init(&submitter->ended, NULL);
     for (unsigned i = 0; i < THREADS; i++) {
         int rc = pthread_create(&submitter->threads[i], NULL, submitter_main, submitter);
@@ -164,6 +174,8 @@ enum err_code submitter_add(struct submitter *submitter, struct submit_item *ite
         submitter->waiting++;
         if (may_store(submitter))
             store_group(submitter);
+        else if (submitter->first == item) /* somebody has to see to it */
+            pthread_cond_signal(&submitter->wake);
     }
     pthread_mutex_unlock(&submitter->lock);
     return rc;
@@ -201,5 +213,6 @@ void submitter_counters(struct submitter *submitter, struct submitter_counters *
     pthread_mutex_lock(&submitter->lock);
     *ret_counters = submitter->counters;
     ret_counters->waiting = submitter->waiting;
+    ret_counters->under_way = submitter->writers;
     pthread_mutex_unlock(&submitter->lock);
 }

@@ -38,6 +38,7 @@ struct submitter_counters {
     uint64_t groups;
     uint64_t items;
     unsigned waiting;
+    unsigned under_way; /* transactions */
 };
 void submitter_counters(struct submitter *submitter, struct submitter_counters *ret_counters);
 

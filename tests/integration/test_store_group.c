@@ -10,6 +10,7 @@
 #include "common/store/outbox_store.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 
 static struct test_db test;
@@ -195,6 +196,51 @@ static void jobs_of_many_threads_are_stored_in_few_transactions(void **unused)
     assert_code(submitter_add(submitter, &clients[0].items[0], &err), ERR_STOPPING);
 }
 
+#ifdef SLUICE_FAULTS
+static void wait_told(unsigned count, int64_t until_ms)
+{
+    while (atomic_load(&told) < count && clock_mono_ms() < until_ms)
+        sched_yield();
+    assert_int_equal(atomic_load(&told), count);
+}
+
+static void *add_one(void *arg)
+{
+    struct client *client = arg;
+    struct err err = {0};
+    if (submitter_add(client->submitter, &client->items[0], &err) != ERR_OK)
+        abort();
+    store_thread_end();
+    return NULL;
+}
+
+static void a_transaction_that_hangs_holds_the_last_one_up_for_a_moment(void **unused)
+{
+    (void)unused;
+    static struct client client;
+    struct submit_item last = {.item.job = test_job_new(), .done = count_told};
+    struct err err = {0};
+    struct submitter_counters counters = {0};
+    AUTO(submitter_free) struct submitter *submitter = NULL;
+    pthread_t thread;
+    assert_ok(submitter_open(test.store, 10000, &submitter, &err));
+    client.submitter = submitter;
+    client.items[0] = (struct submit_item){.item.job = test_job_new(), .done = count_told};
+    atomic_store(&told, 0);
+    fault_arm("job.submit.before_commit=sleep:2500@1");
+    assert_int_equal(pthread_create(&thread, NULL, add_one, &client), 0);
+    while (counters.under_way == 0)
+        submitter_counters(submitter, &counters);
+    assert_ok(submitter_add(submitter, &last, &err));
+    wait_told(1, clock_mono_ms() + 2000); /* nobody comes after it */
+    assert_stored(&last.item);
+    submitter_stop(submitter);
+    pthread_join(thread, NULL);
+    assert_int_equal(atomic_load(&told), 2);
+    assert_stored(&client.items[0].item);
+}
+#endif
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -205,6 +251,9 @@ int main(void)
         TEST(a_group_is_settled_whatever_became_of_its_commit),
 #endif
         TEST(jobs_of_many_threads_are_stored_in_few_transactions),
+#ifdef SLUICE_FAULTS
+        TEST(a_transaction_that_hangs_holds_the_last_one_up_for_a_moment),
+#endif
     };
     test_db_open(&test);
     int failed = cmocka_run_group_tests_name("store_group", tests, NULL, NULL);
