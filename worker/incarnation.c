@@ -5,6 +5,7 @@
 #include "common/base/log.h"
 #include "common/service/daemon.h"
 #include "worker/adopt.h"
+#include "worker/home.h"
 #include "worker/outcome.h"
 #include "worker/receive.h"
 #include "worker/stats.h"
@@ -280,7 +281,9 @@ enum err_code incarnation_start(struct worker *w, struct err *err)
     (void)uuid_text(&w->id, w->id_text);
     atomic_store(&w->fenced, false);
     atomic_store(&w->left, 0);
-    enum err_code rc = find_runner(w, err);
+    enum err_code rc = patiently(w, home_check, err);
+    if (rc == ERR_OK)
+        rc = find_runner(w, err);
     if (rc == ERR_OK)
         rc = runner_link_list(w->runner, &found, &count, err);
     if (rc == ERR_OK)

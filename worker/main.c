@@ -12,6 +12,7 @@
 #include "common/service/monitor.h"
 #include "common/service/servers.h"
 #include "worker/fetch.h"
+#include "worker/home.h"
 #include "worker/incarnation.h"
 #include "worker/stats.h"
 
@@ -23,7 +24,6 @@
 #include <unistd.h>
 
 #define LOCK_FILE "worker.lock"
-#define IDENTITY_FILE "identity"
 #define LOOK_MS 100
 #define FENCED_PAUSE_MS 500
 
@@ -120,26 +120,6 @@ static enum err_code lock_folder(struct worker *w, struct err *err)
                    "another worker with the name '%s' runs on this host (lock %s/" LOCK_FILE
                    "); give this one another worker.name",
                    cfg->worker_name, w->work_dir);
-}
-
-/* The id of the folder, made once; the lock is held. */
-static enum err_code read_identity(struct worker *w, struct err *err)
-{
-    BUF_AUTO struct buf bytes = BUF_INIT(64);
-    struct err missing = {0};
-    char text[UUID_TEXT_SIZE];
-    enum err_code rc = fs_read(w->work_fd, IDENTITY_FILE, &bytes, &missing);
-    if (rc == ERR_NOT_FOUND) {
-        w->home = uuid_v7();
-        (void)uuid_text(&w->home, text);
-        return fs_write_sync(w->work_fd, IDENTITY_FILE, sv_of(text), 0600, err);
-    }
-    if (rc == ERR_OK && uuid_parse((struct sv){bytes.ptr, bytes.len}, &w->home))
-        return ERR_OK;
-    return err_set(err, ERR_CONFIG,
-                   "%s/" IDENTITY_FILE " is not the id of a work folder (%s); if no job of this "
-                   "worker runs, delete it: another one is made",
-                   w->work_dir, rc ? missing.text : "it holds something else");
 }
 
 static void read_host(struct worker *w)
@@ -257,7 +237,7 @@ static enum err_code run_worker(struct worker *w, struct config_args *args, stru
     struct daemon_calls calls = {.reload = reload, .arg = args};
     enum err_code rc = lock_folder(w, err);
     if (rc == ERR_OK)
-        rc = read_identity(w, err);
+        rc = home_open(w, err);
     if (rc == ERR_OK)
         rc = daemon_start(&calls, err);
     if (rc)

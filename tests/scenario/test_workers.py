@@ -2,6 +2,7 @@
 """Workers as an operator sees them: drained and undrained, and equal names in different folders."""
 
 import os
+import shutil
 import subprocess
 
 import jobs
@@ -103,3 +104,28 @@ def test_a_folder_keeps_its_identity_and_its_worker_is_known_by_it(fresh):
     assert sorted(row[1] for row in worker_rows(site)) == ["live", "replaced"]
     client = site.client(web)
     assert client.wait_end(client.submit("true"))["status"] == "FINISHED"
+
+
+def test_a_copy_of_a_folder_whose_worker_lives_gets_an_identity_of_its_own(fresh):
+    """As in a virtual machine that was cloned, or a folder that was copied for a second worker."""
+    site = fresh
+    web = site.web()
+    client = site.client(web)
+    traces = jobs.Traces(site.path("traces"))
+    first = site.worker(name="first", slots=1)
+    job = client.submit(*traces.command("job"))
+    traces.wait_runs("job")
+    os.mkdir(site.path("work", "second"))
+    kept = [site.path("work", name, "identity") for name in ("first", "second")]
+    shutil.copy(*kept)
+    site.worker(name="second", slots=1).wait_log("worker.folder.copied")
+    identities = set()
+    for path in kept:
+        with open(path, encoding="ascii") as identity:
+            identities.add(identity.read())
+    assert len(identities) == 2
+    traces.open()
+    assert client.wait_end(job)["status"] == "FINISHED"
+    assert site.job_row(job, "losses") == ["0"]
+    assert [row[1] for row in worker_rows(site)] == ["live", "live"]
+    assert first.alive()
