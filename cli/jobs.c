@@ -62,8 +62,9 @@ int cmd_jobs(struct cli *cli)
     bool every_page = cli_has(cli, "all") && !cli_has(cli, "limit");
     uint32_t limit = cli_number(cli, "limit", every_page ? JOBS_PAGE : 50, 1000);
     TEXT_AUTO char *cursor = strdup("");
-    do {
-        write_query(cli, limit, cursor, &path);
+    size_t missing = limit;
+    do { /* a page of a long search may be short, and yet not be the last */
+        write_query(cli, every_page ? limit : (uint32_t)missing, cursor, &path);
         cli_json_drop(&page);
         int status = cli_call(cli, "GET", buf_text(&path), NULL, &page);
         if (status != CLI_DONE)
@@ -71,7 +72,9 @@ int cmd_jobs(struct cli *cli)
         (void)json_array_extend(all, json_object_get(page, "jobs"));
         text_free(&cursor);
         cursor = strdup(cli_text(page, "nextCursor"));
-    } while (every_page && cursor && *cursor);
+        size_t found = json_array_size(all);
+        missing = found < limit ? limit - found : 0;
+    } while ((every_page || missing > 0) && cursor && *cursor);
     cli_print_list(cli, all, columns, ARRAY_LEN(columns), "id");
     if (cursor && *cursor && cli->output == CLI_TABLE)
         (void)fprintf(stderr, "there are more; -n N or -a shows them\n");

@@ -7,6 +7,9 @@
 #include "webapp/web.h"
 
 #define LINK_LIMIT ((size_t)65536)
+/* A search that finds little ends a page after this long, instead of reading all jobs for it. */
+#define STRETCH 5000
+#define LOOK_MS 250
 
 /* The same query with another cursor, encoded as it was sent. */
 static void reply_link(struct request *req, const char *cursor)
@@ -36,9 +39,8 @@ static void reply_page(struct request *req, const struct job_search *search,
     json_t *jobs = json_array();
     for (size_t i = 0; i < list->count; i++)
         json_array_append_new(jobs, job_view(list->items[i], false));
-    if (list->more && list->count > 0)
-        cursor_write(&req->web->cursor_key, buf_sv(&search->name),
-                     &list->items[list->count - 1]->id, cursor);
+    if (list->more)
+        cursor_write(&req->web->cursor_key, buf_sv(&search->name), &list->last, cursor);
     reply_json(req, MHD_HTTP_OK,
                json_pack("{s:o,s:o}", "jobs", jobs, "nextCursor", view_text(cursor)));
     if (cursor[0])
@@ -55,6 +57,8 @@ enum err_code job_list(struct request *req, struct err *err)
         reply_filter_problem(req, err, &report);
         return ERR_OK;
     }
+    search.query.stretch = STRETCH;
+    search.query.look_ms = LOOK_MS;
     if (rc == ERR_OK)
         rc = job_store_list(req->web->store, &search.query, &list, err);
     if (rc)

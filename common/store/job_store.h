@@ -42,11 +42,16 @@ struct job_query {
     enum job_order order;
     const struct uuid *after; /* keyset: NULL for the first page */
     uint32_t limit;           /* 1..JOB_STORE_PAGE_MAX */
+    /* Rows of an index that a list looks at at once, and the time after which it looks at no more
+     * of them: a page may then be short, or empty, and yet not be the last. 0: all of them. */
+    uint32_t stretch;
+    uint32_t look_ms;
 };
 struct job_list {
     struct job **items;
     size_t count;
-    bool more; /* there is a further page after the last item */
+    bool more;        /* there is a further page, */
+    struct uuid last; /* behind this id; not always that of an item */
 };
 MUST_USE enum err_code job_store_list(struct store *store, const struct job_query *query,
                                       struct job_list *ret_list, struct err *err);

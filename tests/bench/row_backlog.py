@@ -51,6 +51,9 @@ class Measures:
                 "start": bench.measure(f"jobs run, 8 slots, {name} waiting", "1/s", "higher"),
                 "list": bench.measure(f"list page p99, {name} waiting", "ms", "lower", goals),
                 "why": bench.measure(f"why p99, {name} waiting", "ms", "lower", goals),
+                "overview": bench.measure(f"overview p99, {name} waiting", "ms", "lower", goals),
+                "search": bench.measure(f"page of a search without a hit, p99, {name} waiting",
+                                        "ms"),
                 "pss": bench.measure(f"PSS of web and worker, {name} waiting", "MiB"),
             }
         self.ratio = {key: bench.measure(f"{text}, {name_of(last)} against {name_of(sizes[0])}",
@@ -83,6 +86,8 @@ def one_size(bench, size, measures):
             measures["submit"].add("sluice", report["p99_ms"])
             measures["list"].add("sluice", read_p99(rig, "/v1/jobs?limit=50", 200))
             measures["why"].add("sluice", read_p99(rig, why, 200))
+            measures["overview"].add("sluice", read_p99(rig, "/v1/overview", 50))
+            measures["search"].add("sluice", read_p99(rig, "/v1/jobs?queue=none", 8))
         rate, memory = start_rate(rig)
         measures["start"].add("sluice", rate)
         measures["pss"].add("sluice", memory)

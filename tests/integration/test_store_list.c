@@ -41,7 +41,9 @@ static void assert_pages(struct job_query query, const struct uuid *ids, size_t 
             seen++;
         }
         more = list.more;
-        assert_true(!more || list.count == query.limit);
+        assert_true(!more || list.count == query.limit || query.stretch > 0);
+        assert_true(!more || uuid_eq(&list.last, &after) || query.stretch > 0);
+        after = list.last;
         query.after = &after;
         job_list_done(&list);
     }
@@ -123,6 +125,59 @@ static void each_field_selects(void **unused)
     assert_pages(query, all, 3);
 }
 
+/* Every order, and every index that a stretch may be of, with stretches shorter than the gaps. */
+static void a_search_in_stretches_finds_what_one_of_all_rows_does(void **unused)
+{
+    (void)unused;
+    struct err err = {0};
+    struct uuid wanted[5];
+    struct uuid down[5];
+    struct uuid running = {0};
+    for (size_t i = 0; i < 60; i++) {
+        struct uuid id = submit_as("stretch", i % 2 ? "ann" : "bob", i % 12 ? "long" : "rare");
+        if (i % 12 == 0)
+            wanted[i / 12] = id;
+        if (i == 31)
+            running = id;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(down); i++)
+        down[i] = wanted[ARRAY_LEN(down) - 1 - i];
+    (void)test_claim(test.store, &running, JOB_RUNNING);
+    struct job_query query = a_query("stretch");
+    query.queue = "rare";
+    for (query.stretch = 1; query.stretch < 70; query.stretch += 7) {
+        for (query.limit = 1; query.limit <= 6; query.limit += 2) {
+            query.order = JOB_ORDER_CREATED_DESC;
+            assert_pages(query, down, ARRAY_LEN(down));
+            query.owner = "bob";
+            assert_pages(query, down, ARRAY_LEN(down));
+            query.states = 1u << JOB_RUNNING | 1u << JOB_PENDING;
+            assert_pages(query, down, ARRAY_LEN(down));
+            query.owner = NULL;
+            assert_pages(query, down, ARRAY_LEN(down));
+            query.order = JOB_ORDER_CREATED_ASC;
+            assert_pages(query, wanted, ARRAY_LEN(wanted));
+            query.states = 0;
+            query.look_ms = 60000;
+            assert_pages(query, wanted, ARRAY_LEN(wanted));
+            query.look_ms = 0;
+        }
+    }
+    struct job_list list = {0};
+    query.stretch = 7;
+    query.queue = "none";
+    query.look_ms = 60000;
+    assert_ok(job_store_list(test.store, &query, &list, &err));
+    assert_int_equal(list.count, 0);
+    assert_false(list.more);
+    job_list_done(&list);
+    query.look_ms = 0;
+    assert_ok(job_store_list(test.store, &query, &list, &err));
+    assert_int_equal(list.count, 0);
+    assert_true(list.more);
+    job_list_done(&list);
+}
+
 static void a_condition_brings_parameters_of_every_type(void **unused)
 {
     (void)unused;
@@ -193,6 +248,7 @@ int main(void)
         TEST(pages_hold_every_job_once_in_both_orders),
         TEST(jobs_that_arrive_meanwhile_do_not_move_the_pages),
         TEST(each_field_selects),
+        TEST(a_search_in_stretches_finds_what_one_of_all_rows_does),
         TEST(a_condition_brings_parameters_of_every_type),
         TEST(a_condition_that_the_server_refuses_is_an_error),
         TEST(another_tenants_jobs_are_never_listed),

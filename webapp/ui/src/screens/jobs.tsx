@@ -92,7 +92,7 @@ function JobPages({ filter, status, hidden }: { filter: string; status: string; 
             idOf={(job) => job.id}
             selection={{ chosen, onChange: setChosen }}
             empty={
-              <Empty title="No job is like this">
+              <Empty title={list.nextCursor ? "No job is like this so far: the next page goes on" : "No job is like this"}>
                 <p>
                   Choose “All”, make the filter wider, or submit one: <code>sluice run -- echo hello</code>
                 </p>
