@@ -9,6 +9,8 @@
 #include "worker/run.h"
 #include "worker/stats.h"
 
+#include <assert.h>
+
 #define PUBLISH_WAIT_MS 5000
 #define RACE_PAUSE_MS 20 /* another slot of ours is in the middle of a claim */
 
@@ -189,6 +191,7 @@ static enum err_code take(struct receipt *receipt, bool from_owner, struct err *
 /* One row of the table of docs/ownership.md each. ERR_OK: dealt with. */
 static enum err_code act(struct receipt *receipt, enum receive_verdict verdict, struct err *err)
 {
+    assert(verdict == RECEIVE_UNKNOWN || receipt->job);
     switch (verdict) {
     case RECEIVE_UNKNOWN:
         log_event(LOG_WARN, "worker.delivery.unknown", LOG_S("job", receipt->id_text));
