@@ -201,6 +201,20 @@ static void an_end_is_shown_again_until_it_is_forgotten(void **state)
     (void)site_run(site, &start);
 }
 
+static void a_run_is_forgotten_without_an_answer(void **state)
+{
+    struct site *site = *state;
+    struct err err = {0};
+    const char *argv[] = {"false", NULL};
+    struct runner_start start = site_start(site, argv);
+    struct runner_job job = site_run(site, &start);
+    (void)site_end(site, &job.job);
+    assert_ok(runner_client_forget_soon(site->client, &job.job, 9, &err));
+    assert_int_equal(site_job_count(site), 1);
+    assert_ok(runner_client_forget_soon(site->client, &job.job, 1, &err));
+    assert_int_equal(site_job_count(site), 0);
+}
+
 static void a_later_owner_starts_beside_the_end_of_an_earlier_run(void **state)
 {
     struct site *site = *state;
@@ -440,6 +454,7 @@ int main(void)
         SITE_TEST(adopting_changes_the_fence_and_keeps_the_process),
         SITE_TEST(two_starts_of_one_job_give_one_process),
         SITE_TEST(an_end_is_shown_again_until_it_is_forgotten),
+        SITE_TEST(a_run_is_forgotten_without_an_answer),
         SITE_TEST(a_later_owner_starts_beside_the_end_of_an_earlier_run),
         SITE_TEST(nothing_starts_without_a_grant),
         SITE_TEST(the_end_of_the_grant_ends_the_jobs_and_the_runner),

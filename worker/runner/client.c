@@ -232,6 +232,17 @@ enum err_code runner_client_forget(struct runner_client *client, const struct uu
     return runner_client_ask(client, about("forget", job, fence), NULL, err);
 }
 
+enum err_code runner_client_forget_soon(struct runner_client *client, const struct uuid *job,
+                                        uint64_t fence, struct err *err)
+{
+    json_t *message = with(about("forget", job, fence), "id", json_integer(0));
+    if (!message)
+        return err_set(err, ERR_NOMEM, "no memory for a message");
+    enum err_code rc = send_frame(client, message, err);
+    json_decref(message);
+    return rc;
+}
+
 /* ---- the client's thread ---- */
 
 /* Hands the message to the caller that waits for it: from then on this thread leaves it alone. */

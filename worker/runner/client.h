@@ -97,9 +97,10 @@ MUST_USE enum err_code runner_client_list(struct runner_client *client,
  * ping that was delayed grants nothing more. A start needs a grant that is not over. */
 MUST_USE enum err_code runner_client_ping(struct runner_client *client, int64_t until_ms,
                                           int grace_ms, struct err *err);
-/* ret_job is the run: running, or exited with start_error in its record when it could not be
- * started (no on_exit then). If the runner holds this job already, running or exited, nothing is
- * started, *ret_existing is true and ret_job is what it holds (look at its fence and run). */
+/* ret_job is the run: running (or it ran: on_exit follows), or exited with start_error in its
+ * record when it could not be started (no on_exit then). If the runner holds this job already,
+ * running or exited, nothing is started, *ret_existing is true and ret_job is what it holds (look
+ * at its fence and run). */
 MUST_USE enum err_code runner_client_start(struct runner_client *client,
                                            const struct runner_start *start,
                                            struct runner_job *ret_job, bool *ret_existing,
@@ -121,5 +122,10 @@ MUST_USE enum err_code runner_client_kill(struct runner_client *client, const st
  * is the worker's to remove. ERR_STATE if it still runs. */
 MUST_USE enum err_code runner_client_forget(struct runner_client *client, const struct uuid *job,
                                             uint64_t fence, struct err *err);
+/* The same without waiting for it: ERR_OK says only that it was sent. What is not heard leaves a
+ * record that the list shows again. */
+MUST_USE enum err_code runner_client_forget_soon(struct runner_client *client,
+                                                 const struct uuid *job, uint64_t fence,
+                                                 struct err *err);
 
 #endif

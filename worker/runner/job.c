@@ -268,6 +268,7 @@ void job_kept(struct runner *runner, struct run *run)
 {
     if (run->phase == RUN_FINISHING && run->keeping) {
         FAULT("runner.record_written");
+        (void)job_tell_start(runner, run, NEVER);
         flow_free(TAKE(run->flow));
         run->phase = RUN_EXITED;
         run->job.exited = true;

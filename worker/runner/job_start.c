@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <signal.h>
 
+#define TELL_MS 10 /* a run that ends within this is told in one go: its start and its end */
+
 static void note_failure(struct run *run, const char *step, int error)
 {
     const char *name = error ? strerrorname_np(error) : "EINVAL";
@@ -42,6 +44,17 @@ void job_set_end(struct run *run, int64_t now)
 {
     run->record.ended_us = clock_wall_us();
     run->record.wall_ms = (uint64_t)(now - run->started_ms);
+}
+
+int64_t job_tell_start(struct runner *runner, struct run *run, int64_t now)
+{
+    if (!run->tell_at)
+        return NEVER;
+    if (now < run->tell_at)
+        return run->tell_at;
+    run->tell_at = 0;
+    server_started(runner, run);
+    return NEVER;
 }
 
 static void task_free(struct start_task *task)
@@ -84,7 +97,8 @@ void job_started(struct runner *runner, struct start_task *task)
         run->child_ended = true; /* the reaping waits for it, which KILL makes short */
     } else {
         FAULT("runner.started");
-        server_started(runner, run);
+        run->first_pid = run->job.pid;
+        run->tell_at = protocol_boot_ms() + TELL_MS;
     }
     task_free(task);
 }

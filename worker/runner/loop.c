@@ -138,8 +138,10 @@ static int64_t advance(struct runner *runner)
     int64_t now = protocol_boot_ms();
     int64_t due = advance_lease(runner, now);
     procs_refresh();
-    for (struct run *run = runner->runs; run; run = run->next)
+    for (struct run *run = runner->runs; run; run = run->next) {
         due = sooner(due, job_advance(runner, run, now));
+        due = sooner(due, job_tell_start(runner, run, now));
+    }
     return due;
 }
 

@@ -9,7 +9,10 @@
 
 json_t *request_start_answer(const struct run *run, bool existing)
 {
-    return json_pack("{s:o, s:b}", "job", runner_job_json(&run->job), "existing", existing);
+    struct runner_job job = run->job;
+    if (!job.exited)
+        job.pid = run->first_pid; /* it may have been reaped since */
+    return json_pack("{s:o, s:b}", "job", runner_job_json(&job), "existing", existing);
 }
 
 /* Each request sets *ret_body (NULL: an empty answer) or fails. */
@@ -99,7 +102,7 @@ static enum err_code do_start(struct runner *runner, struct request *request, js
         job_forget(runner, held); /* its owner is fenced: nobody can use that result */
         held = NULL;
     }
-    if (held && held->task && held->job.fence == start.fence)
+    if (held && (held->task || held->asked) && held->job.fence == start.fence)
         run = held; /* on its way: this one gets the answer, nobody waits for the former any more */
     else if (held)
         *ret_body = request_start_answer(held, true);
@@ -243,6 +246,13 @@ static json_t *with_re(json_t *body, json_int_t id)
     return body;
 }
 
+/* Its number is 0: nobody waits for an answer. */
+static bool is_quiet(const json_t *message)
+{
+    const json_t *id = json_object_get(message, "id");
+    return json_is_integer(id) && json_integer_value(id) == 0;
+}
+
 bool request_serve(struct runner *runner, json_t *message, json_t **ret_answer)
 {
     struct err err = {0};
@@ -255,6 +265,10 @@ bool request_serve(struct runner *runner, json_t *message, json_t **ret_answer)
     enum err_code rc = op && i < ARRAY_LEN(requests)
                            ? requests[i].serve(runner, &request, &body, &err)
                            : err_set(&err, ERR_PROTOCOL, "unknown request %s", op ? op : "");
+    if (is_quiet(message)) {
+        json_decref(body);
+        return false;
+    }
     if (rc)
         *ret_answer = protocol_error_json(request.id, &err);
     else if (!request.later)

@@ -58,8 +58,10 @@ struct run {
     struct runner_job job;
     struct runner_record record; /* grows; copied to job when it is on the disk */
     enum run_phase phase;
+    pid_t first_pid;     /* as started; the answer to the start tells it, also afterwards */
     bool child_ended;    /* the main process is a zombie */
     json_int_t asked;    /* start request that waits for its answer, or 0 */
+    int64_t tell_at;     /* it started: the answer waits until then, or its end; 0: it was told */
     json_int_t adopting; /* the same for adopt */
     uint64_t asked_by;   /* generation of the connection that sent it */
     struct runner_limits limits;
@@ -132,6 +134,8 @@ MUST_USE enum err_code job_start(struct runner *runner, json_t *message,
                                  struct runner_start *take_start, struct run **ret_run,
                                  struct err *err);
 void job_started(struct runner *runner, struct start_task *task); /* takes it */
+/* Answers the start request when that is due; when it will be. */
+int64_t job_tell_start(struct runner *runner, struct run *run, int64_t now);
 void job_set_end(struct run *run, int64_t now);
 
 /* job.c */
