@@ -106,6 +106,24 @@ static void clean_up(struct run *run)
         log_err("worker.run.kept", &err);
 }
 
+/* The same for a run that has ended and is on record as such: nothing depends on the runner's
+ * answer any more. A record that it keeps after all is refused by its fence. */
+static void clean_up_soon(struct run *run)
+{
+    struct err err = {0};
+    if (!run->started || !run->exited) {
+        clean_up(run);
+        return;
+    }
+    enum err_code rc =
+        runner_link_forget_soon(run->w->runner, &run->job->id, run->runner_fence, &err);
+    FAULT("worker.forgotten");
+    if (rc == ERR_OK)
+        run_remove_dir(run);
+    else
+        log_err("worker.run.kept", &err);
+}
+
 static void log_end(const struct run *run)
 {
     log_event(LOG_INFO, "worker.job.ended", LOG_S("job", run->id_text),
@@ -132,7 +150,7 @@ enum phase_result run_finish(struct run *run)
                  1);
     run_tell_end(run->w, run->job, run->end.state);
     run_tell_room(run);
-    clean_up(run);
+    clean_up_soon(run);
     slot_settle(run->slot, BUS_ACK);
     FAULT("worker.acknowledged");
     return PHASE_DONE;

@@ -245,3 +245,9 @@ enum err_code runner_link_forget(struct runner_link *link, const struct uuid *jo
 {
     return ON_CLIENT(link, runner_client_forget(client, job, fence, err));
 }
+
+enum err_code runner_link_forget_soon(struct runner_link *link, const struct uuid *job,
+                                      uint64_t fence, struct err *err)
+{
+    return ON_CLIENT(link, runner_client_forget_soon(client, job, fence, err));
+}

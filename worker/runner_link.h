@@ -51,5 +51,7 @@ MUST_USE enum err_code runner_link_kill(struct runner_link *link, const struct u
                                         struct err *err);
 MUST_USE enum err_code runner_link_forget(struct runner_link *link, const struct uuid *job,
                                           uint64_t fence, struct err *err);
+MUST_USE enum err_code runner_link_forget_soon(struct runner_link *link, const struct uuid *job,
+                                               uint64_t fence, struct err *err);
 
 #endif
