@@ -12,6 +12,10 @@
 #define AT_ONCE 64
 #define AGAIN_MS 500
 #define STOP_MS 5000
+/* Whoever has no token can make rows as fast as he can ask: a few tell of it as well as millions.
+ */
+#define STRANGERS_AT_ONCE 500
+#define STRANGER_PAUSE_MS 200
 
 struct auditor {
     struct store *store;
@@ -20,8 +24,9 @@ struct auditor {
     struct audit_entry *line; /* lock: a ring of LINE_MAX; the same down to stopping */
     size_t first;
     size_t count;
-    uint64_t lost;   /* since start */
-    uint64_t untold; /* of these, in no row yet */
+    uint64_t lost;        /* since start */
+    uint64_t untold;      /* of these, in no row yet */
+    int64_t strangers_ms; /* paid up to then: a row without a tenant costs STRANGER_PAUSE_MS */
     bool stopping;
     pthread_t thread;
     bool has_thread;
@@ -104,10 +109,27 @@ static void put_answer(struct audit_entry *entry, unsigned status, const struct 
 
 /* ---- the line -------------------------------------------------------------------------------- */
 
+/* The lock is held. */
+static bool fits(struct auditor *auditor, const struct audit_entry *entry)
+{
+    const int64_t credit_ms = (int64_t)STRANGERS_AT_ONCE * STRANGER_PAUSE_MS;
+    int64_t now_ms = clock_mono_ms();
+    if (auditor->count >= LINE_MAX)
+        return false;
+    if (entry->tenant[0])
+        return true;
+    if (auditor->strangers_ms < now_ms - credit_ms)
+        auditor->strangers_ms = now_ms - credit_ms;
+    if (auditor->strangers_ms >= now_ms)
+        return false;
+    auditor->strangers_ms += STRANGER_PAUSE_MS;
+    return true;
+}
+
 static void push(struct auditor *auditor, const struct audit_entry *entry)
 {
     pthread_mutex_lock(&auditor->lock);
-    if (auditor->count < LINE_MAX) {
+    if (fits(auditor, entry)) {
         auditor->line[(auditor->first + auditor->count++) % LINE_MAX] = *entry;
         pthread_cond_signal(&auditor->wake);
     } else {
@@ -129,7 +151,7 @@ static size_t take(struct auditor *auditor, struct audit_entry *ret_some, uint64
     struct audit_entry *lost = &ret_some[count];
     *lost = (struct audit_entry){.outcome = AUDIT_FAILED, .action = "audit.lost"};
     lost->id = uuid_v7();
-    (void)snprintf(lost->detail, sizeof(lost->detail), "%llu entries did not fit and were lost",
+    (void)snprintf(lost->detail, sizeof(lost->detail), "%llu entries were too many and are lost",
                    (unsigned long long)auditor->untold);
     return count + 1;
 }

@@ -134,7 +134,7 @@ static struct metric gauges[] = {
     METRIC_GAUGE_OF("sluice_http_followers", "Streams of output", read_followers),
     METRIC_GAUGE_OF("sluice_audit_waiting", "Audit rows that are not written yet",
                     read_audit_waiting),
-    METRIC_COUNTER_OF("sluice_audit_lost_total", "Audit rows that did not fit and were lost",
+    METRIC_COUNTER_OF("sluice_audit_lost_total", "Audit rows that were too many and are lost",
                       read_audit_lost),
     METRIC_GAUGE_OF("sluice_http_listeners", "Streams of events", read_listeners),
     METRIC_COUNTER_OF("sluice_http_listeners_dropped_total", "Listeners who read too slowly",
