@@ -3,6 +3,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/fs.h"
+#include "common/base/uuid.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -18,6 +19,10 @@
 
 #define STEP_MS 20
 #define KILLED_MS 10000 /* most that a killed process takes to be gone */
+/* below what the kernel gives to outgoing connections (net.ipv4.ip_local_port_range) */
+#define PORT_FIRST 20000
+#define PORT_LAST 32000
+#define PORT_TRIES 200
 #define TASKS_TEXT_MAX ((size_t)64 * 1024)
 
 static void pause_ms(int ms)
@@ -199,24 +204,26 @@ enum err_code child_wait_port(struct child *child, int64_t timeout_ms, struct er
     return ERR_OK;
 }
 
-static uint16_t bind_port(uint16_t wanted)
+static bool port_is_free(uint16_t port)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(wanted)};
-    socklen_t length = sizeof(address);
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
     int one = 1;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     FD_AUTO int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return 0;
-    (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-    if (bind(fd, (const struct sockaddr *)&address, sizeof(address)) != 0 ||
-        getsockname(fd, (struct sockaddr *)&address, &length) != 0)
-        return 0;
-    return ntohs(address.sin_port);
+    return fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) == 0 &&
+           bind(fd, (const struct sockaddr *)&address, sizeof(address)) == 0;
 }
 
+/* A port out of the kernel's own range may become that of an outgoing connection, ours above all,
+ * before the program that we choose it for listens. */
 uint16_t child_free_port(uint16_t wanted)
 {
-    uint16_t port = wanted ? bind_port(wanted) : 0;
-    return port ? port : bind_port(0);
+    uint16_t port = wanted;
+    for (int tries = 0; tries < PORT_TRIES; tries++) {
+        if (port >= PORT_FIRST && port <= PORT_LAST && port_is_free(port))
+            return port;
+        random_bytes(&port, sizeof(port));
+        port = (uint16_t)(PORT_FIRST + port % (PORT_LAST - PORT_FIRST + 1));
+    }
+    return port; /* who cannot listen there says so */
 }
