@@ -6,7 +6,7 @@ import re
 import subprocess
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-SKIP = {"build", ".git", ".state", "node_modules", "__pycache__", ".pytest_cache"}
+SKIP = {"build", "generated", ".git", ".state", "node_modules", "__pycache__", ".pytest_cache"}
 
 
 def paths(*endings):
