@@ -165,8 +165,10 @@ static void check_death_at(struct site *site, const char *fault, bool known,
     assert_int_equal(job.record.exit_code, reason == RUNNER_NONE ? 2 : -1);
     err_clear(&err);
     assert_ok(runner_client_forget(site->client, &job.job, 1, &err));
-    while (ends_on_the_disk(site) > 0) /* written soon, not at once */
+    int64_t until_ms = clock_mono_ms() + WAIT_MS;
+    while (ends_on_the_disk(site) > 0 && clock_mono_ms() < until_ms) /* soon, not at once */
         (void)usleep(1000);
+    assert_int_equal(ends_on_the_disk(site), 0);
 }
 
 static void a_death_anywhere_leaves_no_run_and_no_result_untold(void **state)
