@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* migrate, token, config, explain-error, version. */
 
+#include "cli/admin_db.h"
 #include "cli/cli.h"
 
 #include "common/auth/auth.h"
@@ -40,18 +41,7 @@ int cmd_migrate(struct cli *cli)
     struct err err = {0};
     uint32_t applied = 0;
     const struct config *cfg = cli->cfg;
-    struct store_config store = {
-        .host = cfg->db_host,
-        .user = cfg->db_user,
-        .password = cfg->db_password,
-        .name = cfg->db_name,
-        .tls_ca = cfg->db_tls_ca,
-        .port = (uint16_t)cfg->db_port,
-        .pool_size = 1,
-        .connect_timeout_ms = cfg->db_connect_timeout_ms,
-        .query_timeout_ms = cfg->db_query_timeout_ms,
-        .acquire_timeout_ms = cfg->db_connect_timeout_ms,
-    };
+    struct store_config store = admin_db_config(cfg);
     enum err_code rc = migrate_run(&store, &applied, report, &err);
     if (rc)
         return cli_fail_err(rc == ERR_DB_AWAY ? CLI_NO_CONNECTION : CLI_REFUSED, &err);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* audit: whether the rows of a site keep the invariants. Read-only. */
 
+#include "cli/admin_db.h"
 #include "cli/cli.h"
 
 #include "common/store/audit_store.h"
@@ -37,18 +38,7 @@ int cmd_audit(struct cli *cli)
     size_t count = 0;
     AUTO(store_free) struct store *store = NULL;
     const struct config *cfg = cli->cfg;
-    struct store_config setup = {
-        .host = cfg->db_host,
-        .user = cfg->db_user,
-        .password = cfg->db_password,
-        .name = cfg->db_name,
-        .tls_ca = cfg->db_tls_ca,
-        .port = (uint16_t)cfg->db_port,
-        .pool_size = 1,
-        .connect_timeout_ms = cfg->db_connect_timeout_ms,
-        .query_timeout_ms = cfg->db_query_timeout_ms,
-        .acquire_timeout_ms = cfg->db_connect_timeout_ms,
-    };
+    struct store_config setup = admin_db_config(cfg);
     enum err_code rc = store_open(&setup, &store, &err);
     if (rc == ERR_OK)
         rc = audit_store_run(store, cfg->fleet_lease_ms, &items, &count, &err);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the doctor asks of the database. */
 
+#include "cli/admin_db.h"
 #include "cli/doctor.h"
 
 #include "common/base/clock.h"
@@ -16,18 +17,7 @@ void doctor_database(struct doctor *doctor)
 {
     const struct config *cfg = doctor->cfg;
     struct err err = {0};
-    doctor->db = (struct store_config){
-        .host = cfg->db_host,
-        .user = cfg->db_user,
-        .password = cfg->db_password,
-        .name = cfg->db_name,
-        .tls_ca = cfg->db_tls_ca,
-        .port = (uint16_t)cfg->db_port,
-        .pool_size = 1,
-        .connect_timeout_ms = cfg->db_connect_timeout_ms,
-        .query_timeout_ms = cfg->db_query_timeout_ms,
-        .acquire_timeout_ms = cfg->db_connect_timeout_ms,
-    };
+    doctor->db = admin_db_config(cfg);
     if (site_store_look(&doctor->db, &doctor->site, &err))
         doctor_find(doctor, DOCTOR_FAULT,
                     "start the server; check db.host, db.port, db.user, db.password and db.name",
