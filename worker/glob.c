@@ -63,10 +63,12 @@ bool glob_match(const char *pattern, const char *path)
 {
     struct again star = {0};  /* '*': not across '/' */
     struct again stars = {0}; /* '**' */
+    const char *start = pattern;
     while (*path || *pattern) {
         size_t length = 0;
         if (pattern[0] == '*' && pattern[1] == '*') {
-            bool parts = pattern[2] == '/'; /* may stand for nothing at all */
+            /* A part of its own may stand for nothing at all. */
+            bool parts = pattern[2] == '/' && (pattern == start || pattern[-1] == '/');
             pattern += parts ? 3 : 2;
             stars = (struct again){pattern, path, parts};
             star = (struct again){0};
