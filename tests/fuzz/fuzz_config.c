@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "common/config/config.h"
+#include "tests/fuzz/fuzz.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
 
 /* Input: a configuration file. What is taken is within its limits and can be shown. */
-
-#define MUST(condition)                                                                            \
-    do {                                                                                           \
-        if (!(condition))                                                                          \
-            __builtin_trap();                                                                      \
-    } while (0)
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {

@@ -3,6 +3,7 @@
 
 #include "common/filter/filter.h"
 #include "common/filter/filter_sql.h"
+#include "tests/fuzz/fuzz.h"
 #include "tests/support/filter_row.h"
 
 /* Input: one filter, or two with a line between them that is "--" alone. Beyond not crashing: what
@@ -10,14 +11,6 @@
 
 #define ROWS 3
 #define SQL_MAX 200000
-#define MUST(condition)                                                                            \
-    do {                                                                                           \
-        if (!(condition))                                                                          \
-            __builtin_trap();                                                                      \
-    } while (0)
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
-
 /* The sample, nothing but NULLs, and small values. */
 static struct filter_row row_at(int index)
 {

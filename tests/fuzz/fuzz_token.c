@@ -2,18 +2,11 @@
 #include "common/auth/base64url.h"
 #include "common/auth/token.h"
 #include "common/base/buf.h"
+#include "tests/fuzz/fuzz.h"
 
 /* Input: a token; or, with a line feed in it, header and claims in plain text, one after the
  * other, which are encoded here. Nothing that it says may crash us, no identity may break its
  * limits, and no signature may be right by chance. */
-
-#define MUST(condition)                                                                            \
-    do {                                                                                           \
-        if (!(condition))                                                                          \
-            __builtin_trap();                                                                      \
-    } while (0)
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 static const char secret[] = "0123456789abcdef0123456789abcdef";
 
