@@ -34,6 +34,8 @@ struct config_flag flags_wait[] = {
 static int submit(struct cli *cli, json_t **ret_job)
 {
     CLI_JSON_AUTO json_t *request = NULL;
+    if (cli->operand_count == 0 && !cli_has(cli, "file") && !cli_has(cli, "app"))
+        return cli_fail(CLI_USAGE, "give a command, --app or --file");
     int status = request_build(cli, &request);
     if (status != CLI_DONE)
         return status;
@@ -59,8 +61,6 @@ int cmd_run(struct cli *cli)
 int cmd_submit(struct cli *cli)
 {
     CLI_JSON_AUTO json_t *job = NULL;
-    if (cli->operand_count == 0 && !cli_has(cli, "file") && !cli_has(cli, "app"))
-        return cli_fail(CLI_USAGE, "give a command, --app or --file");
     int status = submit(cli, &job);
     if (status != CLI_DONE)
         return status;
