@@ -84,6 +84,9 @@ struct http *cli_http(struct cli *cli)
     }
     if (http_open(url, token, cli->cfg->client_timeout_ms, &cli->http, &err))
         (void)cli_fail_err(CLI_NO_CONNECTION, &err);
+    else
+        http_use_tls(cli->http, cli_value(cli, "ca", cli->cfg->client_tls_ca),
+                     cli->cfg->client_tls_cert, cli->cfg->client_tls_key);
     return cli->http;
 }
 

@@ -8,7 +8,7 @@
 
 struct config_flag flags_completion[] = {{.name = NULL}};
 
-static const char *const every_command[] = {"--output", "--help", "--config"};
+static const char *const every_command[] = {"--output", "--ca", "--help", "--config"};
 
 /* "queue" of "queue put": its length, and whether a second word follows. */
 static int first_word(const struct cli_command *command, bool *ret_more)

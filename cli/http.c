@@ -13,6 +13,8 @@ struct http {
     char *url;
     char *authorization; /* header line, NULL for none */
     uint32_t timeout_ms;
+    char *ca, *cert, *key; /* files; NULL for none */
+    bool any_name;
     CURLM *multi;
 };
 
@@ -48,6 +50,25 @@ enum err_code http_open(const char *url, const char *token, uint32_t timeout_ms,
     return ERR_OK;
 }
 
+static void keep(char **slot, const char *path)
+{
+    free(*slot);
+    *slot = *path ? strdup(path) : NULL;
+}
+
+void http_use_tls(struct http *http, const char *ca, const char *cert, const char *key)
+{
+    keep(&http->ca, ca);
+    keep(&http->cert, cert);
+    keep(&http->key, key);
+}
+
+void http_pin(struct http *http, const char *cert)
+{
+    keep(&http->ca, cert);
+    http->any_name = true;
+}
+
 void http_free(struct http *http)
 {
     if (!http)
@@ -55,6 +76,9 @@ void http_free(struct http *http)
     curl_multi_cleanup(http->multi);
     free(http->url);
     free(http->authorization);
+    free(http->ca);
+    free(http->cert);
+    free(http->key);
     free(http);
 }
 
@@ -105,6 +129,19 @@ static void set_headers(const struct http *http, struct exchange *exchange)
     (void)curl_easy_setopt(exchange->easy, CURLOPT_HTTPHEADER, exchange->headers);
 }
 
+static void set_tls(const struct http *http, CURL *easy)
+{
+    (void)curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+    if (http->ca)
+        (void)curl_easy_setopt(easy, CURLOPT_CAINFO, http->ca);
+    if (http->ca && http->any_name)
+        (void)curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 0L);
+    if (http->cert)
+        (void)curl_easy_setopt(easy, CURLOPT_SSLCERT, http->cert);
+    if (http->key)
+        (void)curl_easy_setopt(easy, CURLOPT_SSLKEY, http->key);
+}
+
 static bool exchange_begin(const struct http *http, struct exchange *exchange)
 {
     const struct http_request *request = exchange->request;
@@ -133,6 +170,7 @@ static bool exchange_begin(const struct http *http, struct exchange *exchange)
     (void)curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, take_header);
     (void)curl_easy_setopt(easy, CURLOPT_HEADERDATA, exchange);
     (void)curl_easy_setopt(easy, CURLOPT_PRIVATE, exchange);
+    set_tls(http, easy);
     set_headers(http, exchange);
     return curl_multi_add_handle(http->multi, easy) == CURLM_OK;
 }
@@ -146,6 +184,20 @@ static void exchange_end(const struct http *http, struct exchange *exchange)
     curl_slist_free_all(exchange->headers);
     curl_easy_cleanup(exchange->easy);
     exchange->easy = NULL;
+}
+
+static const char *cure_of(const struct http *http, CURLcode fault)
+{
+    bool cut = fault == CURLE_GOT_NOTHING || fault == CURLE_RECV_ERROR || fault == CURLE_SEND_ERROR;
+    if (cut && strncasecmp(http->url, "https:", 6) == 0)
+        return "; the service may want a certificate of ours (client.tls_cert)";
+    if (fault == CURLE_PEER_FAILED_VERIFICATION)
+        return "; name the CA of the service by --ca or SLUICE_CA, and the service as its "
+               "certificate does";
+    if (fault == CURLE_SSL_CONNECT_ERROR)
+        return "; does the service speak TLS there (https://), and does it want a certificate "
+               "(client.tls_cert)?";
+    return "";
 }
 
 /* Notes the transfers that ended. */
@@ -163,9 +215,10 @@ static void collect(const struct http *http, const struct exchange *exchanges,
         transfer->code = ERR_OK;
         err_clear(&transfer->err); /* it said "interrupted" until now */
         if (message->data.result != CURLE_OK)
-            transfer->code = err_set(&transfer->err, ERR_IO, "%s: %s", http->url,
+            transfer->code = err_set(&transfer->err, ERR_IO, "%s: %s%s", http->url,
                                      exchange->error[0] ? exchange->error
-                                                        : curl_easy_strerror(message->data.result));
+                                                        : curl_easy_strerror(message->data.result),
+                                     cure_of(http, message->data.result));
     }
 }
 

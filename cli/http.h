@@ -32,6 +32,11 @@ struct http_answer {
 /* token may be "". Both are copied. */
 MUST_USE enum err_code http_open(const char *url, const char *token, uint32_t timeout_ms,
                                  struct http **ret_http, struct err *err);
+/* Files of an https address, "" for none: the CA certificates that it is checked by (else the
+ * system's), our certificate and its key. Copied. The server's name is checked always. */
+void http_use_tls(struct http *http, const char *ca, const char *cert, const char *key);
+/* Of a process on this machine: it must show the certificate of this file, whatever its name. */
+void http_pin(struct http *http, const char *cert);
 void http_free(struct http *http);
 /* ERR_IO: no answer came (no connection, time-out). Any status is ERR_OK. */
 MUST_USE enum err_code http_send(struct http *http, const struct http_request *request,

@@ -13,6 +13,7 @@
 
 static struct config_flag common_flags[] = {
     {.name = "output", .letter = 'o', .argument = "FORMAT", .doc = "table, json or name"},
+    {.name = "ca", .argument = "FILE", .doc = "CA certificates to check the service by"},
     {.name = "help", .letter = 'h', .doc = "what the command does and takes"},
     {.name = NULL},
 };

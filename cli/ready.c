@@ -14,13 +14,26 @@ struct config_flag flags_ready[] = {
     {.name = NULL},
 };
 
+/* Beside the process its own certificate will do. */
+static void set_tls(const struct cli *cli, struct http *http)
+{
+    const struct config *cfg = cli->cfg;
+    const char *ca = cli_value(cli, "ca", cfg->client_tls_ca);
+    http_use_tls(http, ca, cfg->client_tls_cert, cfg->client_tls_key);
+    if (!*ca && *cfg->web_tls_cert)
+        http_pin(http, cfg->web_tls_cert);
+}
+
 /* CLI_DONE: ready. CLI_REFUSED: it says that it is not, and why in *ret_answer. */
-static int ask(const char *url, struct http_answer *ret_answer, struct err *err)
+static int ask(const struct cli *cli, const char *url, struct http_answer *ret_answer,
+               struct err *err)
 {
     struct http *http = NULL;
     const struct http_request request = {.method = "GET", .path = "/readyz"};
     *err = (struct err){0};
     enum err_code rc = http_open(url, "", TRY_MS, &http, err);
+    if (rc == ERR_OK)
+        set_tls(cli, http);
     if (rc == ERR_OK)
         rc = http_send(http, &request, ret_answer, err);
     http_free(http);
@@ -39,7 +52,7 @@ int cmd_ready(struct cli *cli)
     for (;;) {
         struct err err = {0};
         HTTP_ANSWER_AUTO struct http_answer answer = {0};
-        int status = ask(url, &answer, &err);
+        int status = ask(cli, url, &answer, &err);
         if (status == CLI_DONE)
             return CLI_DONE;
         if (clock_mono_ms() >= until_ms)

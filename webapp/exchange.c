@@ -165,6 +165,22 @@ static void log_answer(const struct exchange *x, const struct reply *reply)
               LOG_I("ms", clock_mono_ms() - x->began_ms));
 }
 
+static void put_headers(const struct exchange *x, struct MHD_Response *response)
+{
+    const struct server *server = x->server;
+    (void)MHD_add_response_header(response, "X-Request-Id", x->req.id);
+    (void)MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+    if (!MHD_get_response_header(response, "Cache-Control"))
+        (void)MHD_add_response_header(response, "Cache-Control", "no-store");
+    if (x->req.trace[0])
+        (void)MHD_add_response_header(response, "traceparent", x->req.trace);
+    if (server->tls && server->hsts[0])
+        (void)MHD_add_response_header(response, "Strict-Transport-Security", server->hsts);
+    cors_answer(server->cors, x->req.header[HEADER_ORIGIN], response);
+    if (atomic_load(&server->stopping) || x->must_close)
+        (void)MHD_add_response_header(response, "Connection", "close");
+}
+
 static enum MHD_Result send_reply(struct exchange *x, struct reply *reply)
 {
     x->sent_ms = clock_mono_ms(); /* nobody looks at these before the stage says so */
@@ -173,14 +189,7 @@ static enum MHD_Result send_reply(struct exchange *x, struct reply *reply)
         return MHD_NO;
     struct MHD_Response *response = reply->response;
     reply->response = NULL;
-    (void)MHD_add_response_header(response, "X-Request-Id", x->req.id);
-    (void)MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
-    if (!MHD_get_response_header(response, "Cache-Control"))
-        (void)MHD_add_response_header(response, "Cache-Control", "no-store");
-    if (x->req.trace[0])
-        (void)MHD_add_response_header(response, "traceparent", x->req.trace);
-    if (atomic_load(&x->server->stopping) || x->must_close)
-        (void)MHD_add_response_header(response, "Connection", "close");
+    put_headers(x, response);
     log_answer(x, reply);
     web_count_request(x->req.web, x->req.route, reply->status, clock_mono_ms() - x->began_ms);
     enum MHD_Result result = MHD_queue_response(x->mhd, reply->status, response);
@@ -263,7 +272,7 @@ static enum MHD_Result on_bytes(struct exchange *x, const char *bytes, size_t *s
         return MHD_YES;
     (void)err_set(&x->refusal, ERR_TOO_LARGE, "the body is too large");
     pthread_mutex_lock(&x->server->lock);
-    conn_kill(x->conn, &x->refusal);
+    conn_kill(x->server, x->conn, &x->refusal);
     pthread_mutex_unlock(&x->server->lock);
     return MHD_NO;
 }
@@ -272,6 +281,9 @@ static enum MHD_Result answer_options(struct exchange *x)
 {
     reply_empty(&x->req, MHD_HTTP_NO_CONTENT);
     reply_header(&x->req, "Allow", x->req.match.allow);
+    if (x->req.reply.response)
+        cors_preflight(x->server->cors, x->req.header[HEADER_ORIGIN], x->req.match.allow,
+                       x->req.reply.response);
     return send_reply(x, &x->req.reply);
 }
 

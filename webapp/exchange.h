@@ -6,8 +6,10 @@
  * Threads: what the lock guards is said below; the rest is the MHD thread's.
  * Memory: an exchange is held by MHD (until the request is completed) and by whoever handles it. */
 
+#include "webapp/cors.h"
 #include "webapp/pool.h"
 #include "webapp/server.h"
+#include "webapp/tls.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -52,6 +54,7 @@ struct conn {
     struct conn *next, *prev; /* lock */
     struct exchange *x;       /* lock: the request under way, or NULL */
     int fd;
+    struct tls_set *tls; /* NULL: plain HTTP */
     struct share *share; /* of the address */
     bool killed;         /* lock: the clock closed it; nothing more may be sent */
     bool had_request;    /* lock */
@@ -64,6 +67,9 @@ struct server {
     struct pool *pool;
     struct pool *quick; /* for what must be answered though all threads of the other are held up */
     struct shares *addresses;
+    struct tls *tls;   /* NULL: plain HTTP */
+    struct cors *cors; /* NULL: none */
+    char hsts[32];     /* "": none */
     pthread_mutex_t lock;
     pthread_cond_t changed;  /* stop was asked, or an exchange has ended */
     struct conn *conns;      /* lock */
@@ -106,7 +112,7 @@ void conn_give_back(struct exchange *x);
 /* server_clock.c */
 MUST_USE enum err_code server_clock_start(struct server *server, struct err *err);
 void server_clock_stop(struct server *server);
-/* Sends an answer past MHD and closes; the lock is held. */
-void conn_kill(struct conn *conn, const struct err *err);
+/* Sends an answer past MHD (of TLS: none) and closes; the lock is held. */
+void conn_kill(struct server *server, struct conn *conn, const struct err *err);
 
 #endif

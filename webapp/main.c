@@ -165,8 +165,7 @@ static void web_close(struct web *web)
 struct process {
     struct web web;
     pthread_mutex_t lock;
-    struct auth
-        *auth; /* lock: while it may be rescanned; the signal thread looks at nothing else */
+    bool is_open; /* lock: web is whole; only then the signal thread looks at it */
     int argc;
     char **argv;
 };
@@ -178,14 +177,22 @@ static void set_log_level(const struct config *cfg)
         log_set_level(level);
 }
 
-static void share_auth(struct process *process, struct auth *auth)
+static void set_open(struct process *process, bool is_open)
 {
     pthread_mutex_lock(&process->lock);
-    process->auth = auth;
+    process->is_open = is_open;
     pthread_mutex_unlock(&process->lock);
 }
 
-/* The log level; keys are looked at again. Other settings need a restart. */
+static void reload_web(struct web *web, const struct config *fresh)
+{
+    struct err err = {0};
+    auth_rescan(web->auth);
+    if (server_reload(web->server, fresh, &err) != ERR_OK)
+        log_err("tls.reload.refused", &err); /* the old certificate is kept */
+}
+
+/* The log level; keys and certificates are looked at again. Other settings need a restart. */
 static void on_reload(void *arg)
 {
     struct process *process = arg;
@@ -198,8 +205,8 @@ static void on_reload(void *arg)
     }
     set_log_level(fresh);
     pthread_mutex_lock(&process->lock);
-    if (process->auth)
-        auth_rescan(process->auth);
+    if (process->is_open)
+        reload_web(&process->web, fresh);
     pthread_mutex_unlock(&process->lock);
     log_event(LOG_INFO, "config.reloaded");
 }
@@ -210,9 +217,9 @@ static enum err_code serve(struct process *process, struct err *err)
     enum err_code rc = web_open(web, err);
     if (rc)
         return rc;
-    share_auth(process, web->auth);
+    set_open(process, true);
     log_event(LOG_INFO, "web.listening", LOG_S("address", web->cfg->web_listen),
-              LOG_U("port", server_port(web->server)));
+              LOG_U("port", server_port(web->server)), LOG_B("tls", server_is_tls(web->server)));
     struct err waited = {0};
     if (store_wait_ready(web->store, daemon_stop_flag(), &waited) == ERR_OK) {
         log_event(LOG_INFO, "web.ready");
@@ -244,7 +251,7 @@ static int run(struct process *process, struct err *err)
         rc = serve(process, err);
     if (rc)
         log_err("web.failed", err);
-    share_auth(process, NULL);
+    set_open(process, false);
     web_close(&process->web);
     if (rc == ERR_OK)
         log_event(LOG_INFO, "web.stopped");

@@ -91,7 +91,7 @@ static void *on_uri(void *cls, const char *uri, struct MHD_Connection *mhd)
     server->exchange_count++;
     struct err err = {0};
     if (has_too_many_parameters(uri, &err))
-        conn_kill(conn, &err);
+        conn_kill(server, conn, &err);
     pthread_mutex_unlock(&server->lock);
     return x;
 }
@@ -202,6 +202,9 @@ static enum err_code start_daemon(struct server *server, struct err *err)
     /* The header limit is checked by us, with a problem document as the answer; MHD's own limit
      * lies above it. */
     size_t memory = (size_t)cfg->web_header_max_bytes * 2 + POOL_EXTRA_BYTES;
+    static char priorities[] = TLS_PRIORITIES;
+    const struct MHD_OptionItem plain = {MHD_OPTION_END, 0, NULL};
+    const struct MHD_OptionItem by_tls = {MHD_OPTION_HTTPS_PRIORITIES, 0, priorities};
     struct MHD_OptionItem options[] = {
         {MHD_OPTION_LISTEN_SOCKET, fd, NULL},
         {MHD_OPTION_CONNECTION_LIMIT, (intptr_t)cfg->web_connections_max, NULL},
@@ -213,12 +216,15 @@ static enum err_code start_daemon(struct server *server, struct err *err)
         {MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)on_completed, server},
         {MHD_OPTION_URI_LOG_CALLBACK, (intptr_t)on_uri, server},
         {MHD_OPTION_UNESCAPE_CALLBACK, (intptr_t)leave_escapes, server},
+        server->tls ? by_tls : plain,
         {MHD_OPTION_END, 0, NULL},
     };
-    server->daemon = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME |
-                                          MHD_USE_ITC | MHD_USE_ERROR_LOG,
-                                      0, NULL, NULL, on_request, server, MHD_OPTION_EXTERNAL_LOGGER,
-                                      on_log, NULL, MHD_OPTION_ARRAY, options, MHD_OPTION_END);
+    unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC |
+                     MHD_USE_ERROR_LOG | (server->tls ? MHD_USE_TLS : 0u);
+    server->daemon = MHD_start_daemon(
+        flags, 0, NULL, NULL, on_request, server, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
+        MHD_OPTION_ARRAY, options, server->tls ? MHD_OPTION_HTTPS_CERT_CALLBACK : MHD_OPTION_END,
+        tls_no_certificate, MHD_OPTION_END);
     if (!server->daemon)
         return err_set(err, ERR_IO, "the HTTP server does not start");
     fd = -1;
@@ -238,6 +244,12 @@ enum err_code server_open(struct web *web, struct server **ret_server, struct er
                           ? web->cfg->db_query_timeout_ms
                           : web->cfg->web_deadline_ms;
     enum err_code rc = server_addresses_open(server, err);
+    if (rc == ERR_OK)
+        rc = tls_open(web->cfg, &server->tls, err);
+    if (rc == ERR_OK)
+        rc = cors_open(web->cfg, &server->cors, err);
+    if (web->cfg->web_hsts_s > 0)
+        (void)snprintf(server->hsts, sizeof(server->hsts), "max-age=%u", web->cfg->web_hsts_s);
     if (rc == ERR_OK)
         rc = pool_open(web->cfg->web_threads, exchange_run, &server->pool, err);
     if (rc == ERR_OK)
@@ -267,6 +279,21 @@ uint16_t server_port(const struct server *server)
     if (!info || getsockname(info->listen_fd, &address.any, &size) != 0)
         return 0;
     return ntohs(address.any.sa_family == AF_INET6 ? address.v6.sin6_port : address.v4.sin_port);
+}
+
+enum err_code server_reload(struct server *server, const struct config *cfg, struct err *err)
+{
+    return server->tls ? tls_reload(server->tls, cfg, err) : ERR_OK;
+}
+
+bool server_is_tls(const struct server *server)
+{
+    return server->tls != NULL;
+}
+
+int64_t server_tls_expires_s(const struct server *server)
+{
+    return server->tls ? tls_expires_s(server->tls) : 0;
 }
 
 void server_stop(struct server *server, int64_t grace_ms)
@@ -303,6 +330,8 @@ void server_free(struct server *server)
     pool_free(server->quick);
     if (server->daemon)
         MHD_stop_daemon(server->daemon);
+    tls_free(server->tls);
+    cors_free(server->cors);
     server_addresses_close(server);
     pthread_cond_destroy(&server->changed);
     pthread_mutex_destroy(&server->lock);

@@ -17,6 +17,12 @@ struct server;
 /* Listens at once. web must outlive the server. */
 MUST_USE enum err_code server_open(struct web *web, struct server **ret_server, struct err *err);
 uint16_t server_port(const struct server *server);
+/* Connections that begin from now on are shown the certificate that cfg names; on a fault the old
+ * one is kept. */
+MUST_USE enum err_code server_reload(struct server *server, const struct config *cfg,
+                                     struct err *err);
+bool server_is_tls(const struct server *server);
+int64_t server_tls_expires_s(const struct server *server); /* 0: no TLS */
 /* No new connections; requests under way may take up to grace_ms. Parked ones must have been
  * resumed, and streams ended, by their owners. */
 void server_stop(struct server *server, int64_t grace_ms);

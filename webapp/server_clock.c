@@ -6,6 +6,7 @@
 #include "webapp/problem.h"
 #include "webapp/web.h"
 
+#include <poll.h>
 #include <sys/socket.h>
 
 #define TICK_MS 100
@@ -15,7 +16,8 @@
 #define CROWDED_IDLE_MS 1000
 #define CROWDED_SHARE 8 /* of the deadline is left to requests that arrive */
 
-void conn_kill(struct conn *conn, const struct err *err)
+/* Of TLS the session is MHD's: only the end can be told. */
+static void tell(const struct conn *conn, const struct err *err)
 {
     char answer[2048];
     char id[REQUEST_ID_SIZE] = "";
@@ -32,12 +34,18 @@ void conn_kill(struct conn *conn, const struct err *err)
                           "Content-Length: %zu\r\nX-Request-Id: %s\r\nConnection: close\r\n\r\n%s",
                           err_http(err->code), err_title(err->code), text ? strlen(text) : 0, id,
                           text ? text : "");
-    conn->killed = true;
     if (length > 0 && (size_t)length < sizeof(answer))
         (void)send(conn->fd, answer, (size_t)length, MSG_DONTWAIT | MSG_NOSIGNAL);
-    (void)shutdown(conn->fd, SHUT_RDWR);
     free(text);
     json_decref(root);
+}
+
+void conn_kill(struct server *server, struct conn *conn, const struct err *err)
+{
+    conn->killed = true;
+    if (!server->tls)
+        tell(conn, err);
+    (void)shutdown(conn->fd, SHUT_RDWR);
 }
 
 /* MHD takes no connection beyond the limit, so those who hold many idle ones would keep all others
@@ -68,7 +76,7 @@ static void check_arrival(struct server *server, struct conn *conn, int64_t now_
                   "the request did not arrive within %lld ms (web.deadline_ms, less in a crowd)",
                   (long long)patience_ms);
     server->timed_out++;
-    conn_kill(conn, &err);
+    conn_kill(server, conn, &err);
 }
 
 /* Why this request is not waited for any longer; false: it is. */
@@ -120,6 +128,9 @@ static void check_reader(struct server *server, struct conn *conn, int64_t now_m
 static bool has_left(const struct conn *conn)
 {
     char byte;
+    struct pollfd end = {.fd = conn->fd, .events = POLLRDHUP};
+    if (conn->tls) /* a word of farewell comes before the end, and only MHD can read it */
+        return poll(&end, 1, 0) > 0 && (end.revents & (POLLRDHUP | POLLHUP | POLLERR));
     return recv(conn->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 

@@ -96,6 +96,7 @@ void server_conn_open(struct server *server, struct MHD_Connection *mhd, void **
     conn->fd = info ? info->connect_fd : -1;
     conn->since_ms = clock_mono_ms();
     conn->share = share_of(server, mhd);
+    conn->tls = server->tls ? tls_begin(server->tls, mhd) : NULL;
     pthread_mutex_lock(&server->lock);
     conn->next = server->conns;
     if (conn->next)
@@ -145,5 +146,7 @@ void server_conn_close(struct server *server, struct conn *conn)
         exchange_drop(x);
     }
     share_put(server->addresses, conn->share);
+    if (conn->tls)
+        tls_put(server->tls, conn->tls);
     free(conn);
 }

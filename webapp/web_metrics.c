@@ -63,6 +63,13 @@ static int64_t read_timed_out(void *arg)
     return read_server(arg, 3);
 }
 
+/* 0: no TLS. */
+static int64_t read_tls_expires(void *arg)
+{
+    const struct web *web = arg;
+    return server_tls_expires_s(web->server);
+}
+
 static int64_t read_overloaded(void *arg)
 {
     return read_server(arg, 4);
@@ -139,6 +146,8 @@ static struct metric gauges[] = {
     METRIC_GAUGE_OF("sluice_http_listeners", "Streams of events", read_listeners),
     METRIC_COUNTER_OF("sluice_http_listeners_dropped_total", "Listeners who read too slowly",
                       read_listeners_dropped),
+    METRIC_GAUGE_OF("sluice_tls_certificate_expires_timestamp_seconds",
+                    "When the certificate of the listener ends; 0: no TLS", read_tls_expires),
     METRIC_GAUGE_OF("sluice_http_connections", "Open connections", read_connections),
     METRIC_GAUGE_OF("sluice_http_waiting", "Requests that wait for a thread", read_waiting),
     METRIC_GAUGE_OF("sluice_http_busy_threads", "Threads that handle a request", read_busy),

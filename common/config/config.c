@@ -18,6 +18,7 @@ static const struct {
 } aliases[] = {
     {"SLUICE_URL", CONFIG_ID_client_url},
     {"SLUICE_TOKEN", CONFIG_ID_client_token},
+    {"SLUICE_CA", CONFIG_ID_client_tls_ca},
 };
 
 void config_free(struct config *cfg)

@@ -40,14 +40,15 @@ class Answer:
 class Client:
     """Calls as one user. Each call is a connection of its own unless `keep` is set.
 
+    tls: the ssl.SSLContext of an https address.
     accepted: a list that gets the id of every job that a submission was answered with.
     """
 
-    def __init__(self, url, token=None, keep=False, timeout_s=60, accepted=None):
+    def __init__(self, url, token=None, keep=False, timeout_s=60, accepted=None, tls=None):
         parts = urllib.parse.urlsplit(url)
         self.url, self.host, self.port = url, parts.hostname, parts.port
         self.token, self.keep, self.timeout_s = token, keep, timeout_s
-        self.kept, self.accepted = None, accepted
+        self.kept, self.accepted, self.tls = None, accepted, tls
 
     def call(self, method, path, body=None, headers=None):
         """body: bytes as they are, anything else as JSON. OSError when nobody is there. Of a stream
@@ -57,8 +58,7 @@ class Client:
             body = json.dumps(body).encode()
             send["Content-Type"] = "application/json"
         send |= headers or {}
-        link = self.kept or http.client.HTTPConnection(self.host, self.port,
-                                                       timeout=self.timeout_s)
+        link = self.kept or self._link()
         self.kept = None
         try:
             link.request(method, path, body, send)
@@ -79,6 +79,12 @@ class Client:
             link.close()
         self._note(method, path, result)
         return result
+
+    def _link(self):
+        if self.url.startswith("https:"):
+            return http.client.HTTPSConnection(self.host, self.port, timeout=self.timeout_s,
+                                               context=self.tls)
+        return http.client.HTTPConnection(self.host, self.port, timeout=self.timeout_s)
 
     def _note(self, method, path, answer):
         if self.accepted is None or method != "POST" or answer.status not in (200, 201):

@@ -31,7 +31,7 @@ class Process:
 
     def __init__(self, site, program, name, env, ready_url, args=()):
         self.site, self.program, self.name, self.env = site, program, name, env
-        self.url, self.args = ready_url, list(args)
+        self.url, self.args, self.tls = ready_url, list(args), None
         self.log_path = os.path.join(site.folder, f"{name}.log")
         self.child = None
 
@@ -51,7 +51,7 @@ class Process:
     def ready(self):
         """What /readyz answers now; None when nobody listens."""
         try:
-            return Client(self.url, timeout_s=10).get("/readyz").status
+            return Client(self.url, timeout_s=10, tls=self.tls).get("/readyz").status
         except OSError:
             return None
 
@@ -165,10 +165,13 @@ class Site:
 
     # ---- programs
 
-    def web(self, name="web", wait=True, **settings):
+    def web(self, name="web", wait=True, tls=None, **settings):
+        """tls: the ssl.SSLContext by which it is asked, if it has a certificate."""
         port = free_port()
         env = self.environment(web_port=port, **settings)
-        process = Process(self, "sluice-web", name, env, f"http://127.0.0.1:{port}")
+        scheme = "https" if tls else "http"
+        process = Process(self, "sluice-web", name, env, f"{scheme}://127.0.0.1:{port}")
+        process.tls = tls
         self.processes.append(process)
         return process.start(wait)
 
@@ -200,7 +203,7 @@ class Site:
         return tokens.token(key or self.key, tokens.claims(user, [role], tenant, **more))
 
     def client(self, web, user="ann", role="user", tenant=TENANT, **options):
-        options = {"accepted": self.accepted} | options
+        options = {"accepted": self.accepted, "tls": web.tls} | options
         return Client(web.url, self.token(user, role, tenant), **options)
 
     def stranger(self, web, user="eve", role="admin", tenant="other"):
