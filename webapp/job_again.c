@@ -156,7 +156,7 @@ static enum err_code store_batch(const struct request *req, struct batch *batch,
     return rc;
 }
 
-static json_t *item_view(const struct batch_item *item, size_t index)
+static json_t *item_view(const struct request *req, const struct batch_item *item, size_t index)
 {
     json_t *view = json_object();
     json_object_set_new(view, "index", json_integer((json_int_t)index));
@@ -168,7 +168,8 @@ static json_t *item_view(const struct batch_item *item, size_t index)
                                       item->job.name, "status", job_state_text(JOB_PENDING),
                                       "queue", item->job.queue));
     else
-        json_object_set_new(view, "problem", problem_of(&item->err, NULL, 0, NULL));
+        json_object_set_new(view, "problem",
+                            problem_of(&item->err, req->uri.raw, req->uri.path_length, req->id));
     return view;
 }
 
@@ -186,7 +187,7 @@ enum err_code job_batch(struct request *req, struct err *err)
         return rc;
     json_t *items = json_array();
     for (size_t i = 0; i < batch.count; i++)
-        json_array_append_new(items, item_view(&batch.items[i], i));
+        json_array_append_new(items, item_view(req, &batch.items[i], i));
     reply_json(req, MHD_HTTP_OK, json_pack("{s:o}", "items", items));
     return ERR_OK;
 }
