@@ -9,6 +9,8 @@
 #include "common/service/cause.h"
 #include "common/store/quota_store.h"
 
+#define LOCATION_LIMIT ((size_t)4096)
+
 /* A user as tokens name him, or "*" for the tenant. */
 static enum err_code owner_of(const struct request *req, char *ret_owner, struct err *err)
 {
@@ -118,6 +120,15 @@ static enum err_code store_quota(const struct request *req, const struct quota *
     return rc;
 }
 
+/* The path as it was sent: a user may have any name. */
+static void reply_location(struct request *req)
+{
+    BUF_AUTO struct buf path = BUF_INIT(LOCATION_LIMIT);
+    buf_add(&path, req->uri.raw, req->uri.path_length);
+    if (!path.failed)
+        reply_header(req, "Location", buf_text(&path));
+}
+
 enum err_code quota_put(struct request *req, struct err *err)
 {
     struct quota row = {0};
@@ -132,6 +143,8 @@ enum err_code quota_put(struct request *req, struct err *err)
         rc = reply_quota(req, made ? MHD_HTTP_CREATED : MHD_HTTP_OK, row.owner, err);
     if (rc)
         return rc;
+    if (made)
+        reply_location(req);
     tell_room(req, row.owner);
     log_event(LOG_INFO, "quota.put", LOG_S("tenant", row.tenant), LOG_S("owner", row.owner),
               LOG_U("max_active", row.max_active), LOG_S("user", req->who.user));
