@@ -11,6 +11,7 @@
 #include "webapp/follow.h"
 #include "webapp/job_wait.h"
 #include "webapp/listen.h"
+#include "webapp/openapi.h"
 #include "webapp/probe.h"
 #include "webapp/share.h"
 #include "webapp/sweeper.h"
@@ -259,11 +260,20 @@ static int run(struct process *process, struct err *err)
     return rc ? 1 : 0;
 }
 
+static int say_contract(void)
+{
+    json_t *document = openapi_document();
+    bool said = document && json_dumpf(document, stdout, JSON_INDENT(1)) == 0 && putchar('\n') > 0;
+    json_decref(document);
+    return said ? 0 : 1;
+}
+
 int main(int argc, char **argv)
 {
     struct config_flag flags[] = {
         {.name = "help", .letter = 'h', .doc = "say this"},
         {.name = "version", .doc = "say the version"},
+        {.name = "contract", .doc = "say the contract: OpenAPI, as /v1/openapi.json"},
         {.name = NULL},
     };
     struct config_args args = {.argc = argc, .argv = argv, .flags = flags};
@@ -281,6 +291,8 @@ int main(int argc, char **argv)
         printf(SERVICE " %s\n", SLUICE_VERSION);
         return 0;
     }
+    if (flags[2].count > 0)
+        return say_contract();
     if (rc || args.rest < argc) {
         (void)fprintf(stderr, SERVICE ": %s%s\n", rc ? err.text : "unexpected argument ",
                       rc ? "" : argv[args.rest]);

@@ -41,7 +41,8 @@ function bodyOf(text: string): DeadReplay {
 
 function Acts({ message, text, onDone }: { message: DeadMessage; text: string; onDone: () => void }): JSX.Element {
   const path = { id: message.id };
-  const edited = text !== (indented(message.bodyText) ?? message.bodyText ?? "");
+  const body = message.bodyText ?? null;
+  const edited = text !== (indented(body) ?? body ?? "");
   const where = message.routingKey ?? message.queue ?? "where it was meant for";
   const replay = (): void =>
     ask({
@@ -87,7 +88,8 @@ function Acts({ message, text, onDone }: { message: DeadMessage; text: string; o
 }
 
 function Body({ message, reload }: { message: DeadMessage; reload: () => void }): JSX.Element {
-  const decoded = indented(message.bodyText) ?? message.bodyText;
+  const body = message.bodyText ?? null;
+  const decoded = indented(body) ?? body;
   const [text, setText] = useState(decoded ?? "");
   return (
     <>
@@ -140,7 +142,7 @@ function Body({ message, reload }: { message: DeadMessage; reload: () => void })
         <section>
           <h2>Raw</h2>
           <pre class="text" tabIndex={0}>
-            {dump(message.bodyBase64)}
+            {dump(message.bodyBase64 ?? "")}
           </pre>
         </section>
       </div>

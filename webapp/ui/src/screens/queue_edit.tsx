@@ -107,7 +107,8 @@ function Editor({ queue, onDone }: { queue: Queue | null; onDone: () => void }):
       const saved = await call("queue_put", { path: { name }, body, headers });
       setFault(null);
       setVersion(saved.version);
-      tell(`Queue ${name} is saved and counts from now on.${saved.warnings.length ? ` ${saved.warnings.join("; ")}.` : ""}`);
+      const warnings = saved.warnings ?? [];
+      tell(`Queue ${name} is saved and counts from now on.${warnings.length ? ` ${warnings.join("; ")}.` : ""}`);
       if (queue) onDone();
       else go(["queues", name]);
     } catch (error) {

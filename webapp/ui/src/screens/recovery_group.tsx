@@ -16,7 +16,7 @@ import { jobs, waitsFor } from "./recovery_text";
 import { resultOf } from "./recovery";
 
 const PAGE = 50;
-type BlockedJob = Recovery["jobs"][number];
+type BlockedJob = NonNullable<Recovery["jobs"]>[number];
 
 const columns: readonly Column<BlockedJob>[] = [
   { key: "name", head: "Name", wide: true, cell: (job) => <a href={href(["jobs", job.id])}>{job.name}</a> },
@@ -46,10 +46,11 @@ function Facts({ group }: { group: Recovery }): JSX.Element {
 }
 
 function History({ group }: { group: Recovery }): JSX.Element {
-  if (group.history.length === 0) return <p class="muted">It has not been tested yet.</p>;
+  const history = group.history ?? [];
+  if (history.length === 0) return <p class="muted">It has not been tested yet.</p>;
   return (
     <ol class="timeline">
-      {group.history.map((test) => (
+      {history.map((test) => (
         <li key={test.test}>
           <Time at={test.at} /> {words(test.result)}
           {test.detail && <span class="muted">: {test.detail}</span>}
@@ -88,12 +89,12 @@ export function RecoveryGroup({ id }: { id: string }): JSX.Element {
             </div>
             <div class="bar">
               <h2>Its jobs</h2>
-              {pages.control(group.nextCursor)}
+              {pages.control(group.nextCursor ?? null)}
             </div>
             <Table
               label="Jobs of this group"
               columns={columns}
-              rows={group.jobs}
+              rows={group.jobs ?? []}
               idOf={(job) => job.id}
               empty={
                 <Empty title="No job waits here any more">
