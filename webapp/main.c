@@ -5,6 +5,7 @@
 #include "common/base/clock.h"
 #include "common/base/fs.h"
 #include "common/base/log.h"
+#include "common/model/ended.h"
 #include "common/service/daemon.h"
 #include "common/service/servers.h"
 #include "webapp/audit_note.h"
@@ -32,20 +33,23 @@ static enum err_code open_store(struct web *web, struct err *err)
     return store_open(&store, &web->store, err);
 }
 
-/* "<tenant>.ended.<job>" */
+/* "<tenant>.ended.<job>", or of several jobs, which are in the body then. */
 static void on_event(void *arg, struct sv routing_key, struct sv body)
 {
     struct web *web = arg;
-    struct uuid id;
-    (void)body;
+    struct uuid ids[ENDED_JOBS_MAX];
+    struct err err = {0};
+    size_t count = 1;
     const char *dot = routing_key.len ? memrchr(routing_key.ptr, '.', routing_key.len) : NULL;
     if (!dot)
         return;
     struct sv text = {dot + 1, routing_key.len - (size_t)(dot + 1 - routing_key.ptr)};
-    if (!uuid_parse(text, &id))
-        return;
-    waiters_wake(web->waiters, &id);
-    followers_wake(web->followers, &id);
+    if (!uuid_parse(text, &ids[0]) && ended_read(body, ids, &count, &err) != ERR_OK)
+        return; /* of a later version: they look by themselves, only later */
+    for (size_t i = 0; i < count; i++) {
+        waiters_wake(web->waiters, &ids[i]);
+        followers_wake(web->followers, &ids[i]);
+    }
     listeners_wake(web->listeners);
 }
 

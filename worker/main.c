@@ -172,6 +172,8 @@ static enum err_code open_services(struct worker *w, struct err *err)
         rc = job_writer_open(w->store, &w->writer, err);
     if (rc == ERR_OK)
         rc = bus_publisher_open(&w->bus_cfg, &w->publisher, err);
+    if (rc == ERR_OK)
+        rc = announcer_open(w->publisher, cfg->worker_tenant, &w->announcer, err);
     return rc;
 }
 
@@ -251,6 +253,7 @@ static enum err_code run_worker(struct worker *w, struct config_args *args, stru
         rc = start_monitor(w, &monitor, err);
     if (rc == ERR_OK)
         rc = live(w, err);
+    announcer_close(w->announcer);
     bus_publisher_free(w->publisher);
     monitor_stop(TAKE(monitor));
     job_writer_free(w->writer);

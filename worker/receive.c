@@ -199,7 +199,7 @@ static enum err_code act(struct receipt *receipt, enum receive_verdict verdict, 
     case RECEIVE_STALE:
         return acknowledge_stale(receipt);
     case RECEIVE_ENDED:
-        run_tell_end(receipt->w, receipt->job, receipt->job->status);
+        announcer_tell(receipt->w->announcer, &receipt->job->id, receipt->job->status);
         return settle(receipt, BUS_ACK, STAT_ENDED);
     case RECEIVE_HELD:
         return wake_recovery(receipt);

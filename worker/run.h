@@ -103,8 +103,6 @@ enum phase_result run_lose(struct run *run);
 void run_remove_dir(struct run *run);
 /* kept_output.c: the output of the last run that was lost, for a job that ends without one. */
 void kept_output_find(const struct run *run, struct job_outcome *row);
-/* Tells the end of a job to whoever waits for it; best effort. */
-void run_tell_end(struct worker *w, const struct job *job, enum job_state state);
 
 #define PHASE(state, function) enum phase_result phase_##function(struct run *run);
 #include "worker/phase.def"

@@ -66,21 +66,6 @@ static enum phase_result commit_end(struct run *run)
     }
 }
 
-void run_tell_end(struct worker *w, const struct job *job, enum job_state state)
-{
-    char id[UUID_TEXT_SIZE];
-    char key[BUS_NAME_SIZE];
-    char body[160];
-    struct err err = {0};
-    (void)uuid_text(&job->id, id);
-    (void)snprintf(key, sizeof(key), "%s.ended.%s", job->tenant, id);
-    (void)snprintf(body, sizeof(body), "{\"v\":1,\"job\":\"%s\",\"status\":\"%s\"}", id,
-                   job_state_text(state));
-    struct bus_message message = {
-        .exchange = BUS_EVENTS, .routing_key = key, .body = sv_of(body), .transient = true};
-    best_effort(bus_publish(w->publisher, &message, NULL, NULL, &err));
-}
-
 void run_remove_dir(struct run *run)
 {
     struct err err = {0};
@@ -148,7 +133,7 @@ enum phase_result run_finish(struct run *run)
                  : run->end.state == JOB_FAILED ? STAT_FAILED
                                                 : STAT_CANCELLED,
                  1);
-    run_tell_end(run->w, run->job, run->end.state);
+    announcer_tell(run->w->announcer, &run->job->id, run->end.state);
     run_tell_room(run);
     clean_up_soon(run);
     slot_settle(run->slot, BUS_ACK);

@@ -17,6 +17,7 @@
 #include "common/store/queue_store.h"
 #include "common/store/worker_store.h"
 #include "worker/commands.h"
+#include "worker/announcer.h"
 #include "worker/heart.h"
 #include "worker/runner_link.h"
 #include "worker/slots.h"
@@ -39,6 +40,7 @@ struct worker {
     struct job_writer *writer;
     struct bus_config bus_cfg;
     struct bus_publisher *publisher;
+    struct announcer *announcer;
     char work_dir[WORKER_PATH_SIZE]; /* <work_root>/<name> */
     char runner_path[WORKER_PATH_SIZE];
     int work_fd;
