@@ -24,14 +24,17 @@ void doctor_broker(struct doctor *doctor)
         .user = cfg->amqp_user,
         .password = cfg->amqp_password,
         .vhost = cfg->amqp_vhost,
+        .tls_ca = cfg->amqp_tls_ca,
+        .tls_cert = cfg->amqp_tls_cert,
+        .tls_key = cfg->amqp_tls_key,
         .port = (int)cfg->amqp_port,
         .connect_timeout_ms = (int)cfg->amqp_connect_timeout_ms,
         .delivery_limit = cfg->amqp_delivery_limit,
     };
     if (bus_inspector_open(&bus, &doctor->bus, &err)) {
         doctor_find(doctor, DOCTOR_FAULT,
-                    "start the broker; check amqp.host, amqp.port, amqp.user, amqp.password and "
-                    "amqp.vhost",
+                    "start the broker; check amqp.host, amqp.port, amqp.user, amqp.password, "
+                    "amqp.vhost and amqp.tls_ca",
                     "%s", err.text);
         return;
     }

@@ -6,6 +6,7 @@
 #include "common/base/uuid.h"
 #include "common/base/wake.h"
 #include "common/bus/dial.h"
+#include "common/bus/secure.h"
 
 #include <amqp_framing.h>
 #include <amqp_tcp_socket.h>
@@ -24,48 +25,10 @@
 #define FRAMES_PER_READ 4096
 #define TELL_AGAIN_MS 30000
 
-static const char *text_or(const char *text, const char *other)
-{
-    return text && text[0] ? text : other;
-}
-
-static enum err_code copy_config(struct conn *conn, const struct bus_config *from, struct err *err)
-{
-    struct bus_config *cfg = &conn->cfg;
-    *cfg = *from;
-    const struct {
-        const char **slot;
-        const char *text;
-    } texts[] = {{&cfg->host, text_or(from->host, "127.0.0.1")},
-                 {&cfg->user, text_or(from->user, "guest")},
-                 {&cfg->password, text_or(from->password, "guest")},
-                 {&cfg->vhost, text_or(from->vhost, "/")},
-                 {&cfg->name, text_or(from->name, "sluice")}};
-    size_t size = 0;
-    for (size_t i = 0; i < ARRAY_LEN(texts); i++)
-        size += strlen(texts[i].text) + 1;
-    char *at = conn->texts = malloc(size);
-    if (!at)
-        return err_set(err, ERR_NOMEM, "no memory for a broker connection");
-    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
-        size_t length = strlen(texts[i].text) + 1;
-        memcpy(at, texts[i].text, length);
-        *texts[i].slot = at;
-        at += length;
-    }
-    cfg->port = from->port > 0 ? from->port : 5672;
-    cfg->heartbeat_s = from->heartbeat_s > 0 ? from->heartbeat_s : 10;
-    cfg->connect_timeout_ms = from->connect_timeout_ms > 0 ? from->connect_timeout_ms : 5000;
-    cfg->confirm_timeout_ms = from->confirm_timeout_ms > 0 ? from->confirm_timeout_ms : 10000;
-    cfg->in_flight_max = from->in_flight_max > 0 ? from->in_flight_max : 4096;
-    cfg->delivery_limit = from->delivery_limit > 0 ? from->delivery_limit : 20;
-    return ERR_OK;
-}
-
 enum err_code conn_init(struct conn *conn, const struct bus_config *cfg, struct err *err)
 {
     *conn = (struct conn){.fd = -1, .wake_fd = -1};
-    enum err_code rc = copy_config(conn, cfg, err);
+    enum err_code rc = conn_copy_config(conn, cfg, err);
     if (rc)
         return rc;
     conn->wake_fd = wake_open();
@@ -178,29 +141,41 @@ static enum err_code log_in(struct conn *conn, struct err *err)
                    topology_reply_text(&reply, text, sizeof(text)));
 }
 
-/* The library takes the socket; ours is a duplicate, since it closes its own when it sees fit. */
-static enum err_code make_connection(struct conn *conn, int *take_fd, struct err *err)
+static enum err_code new_connection(struct conn *conn, struct err *err)
 {
     const struct timeval wait = ms_to_timeval(conn->cfg.connect_timeout_ms);
-    int own = fcntl(*take_fd, F_DUPFD_CLOEXEC, 0);
-    if (own < 0)
-        return err_set_errno(err, ERR_IO, errno, "duplicating a socket");
-    set_fd(conn, own);
-    if (atomic_load(&conn->stop)) /* conn_stop() sees the descriptor, or we see its flag */
-        return err_set(err, ERR_STOPPING, "the service is stopping");
     conn->amqp = amqp_new_connection();
-    amqp_socket_t *socket = conn->amqp ? amqp_tcp_socket_new(conn->amqp) : NULL;
-    if (!socket)
-        return err_set(err, ERR_NOMEM, "no memory for a broker connection");
-    amqp_tcp_socket_set_sockfd(socket, *take_fd);
-    *take_fd = -1;
-    if (amqp_set_handshake_timeout(conn->amqp, &wait) != AMQP_STATUS_OK ||
+    if (!conn->amqp || amqp_set_handshake_timeout(conn->amqp, &wait) != AMQP_STATUS_OK ||
         amqp_set_rpc_timeout(conn->amqp, &wait) != AMQP_STATUS_OK)
         return err_set(err, ERR_NOMEM, "no memory for a broker connection");
     return ERR_OK;
 }
 
-static enum err_code try_open(struct conn *conn, struct err *err)
+/* The socket is the library's; ours is a duplicate, since it closes its own when it sees fit. */
+static enum err_code keep_socket(struct conn *conn, int fd, struct err *err)
+{
+    int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    if (own < 0)
+        return err_set_errno(err, ERR_IO, errno, "duplicating a socket");
+    set_fd(conn, own);
+    if (atomic_load(&conn->stop)) /* conn_stop() sees the descriptor, or we see its flag */
+        return err_set(err, ERR_STOPPING, "the service is stopping");
+    return ERR_OK;
+}
+
+static enum err_code reach_secure(struct conn *conn, struct err *err)
+{
+    enum err_code rc = new_connection(conn, err);
+    if (!rc)
+        rc = secure_open(&conn->cfg, conn->amqp, err);
+    if (rc)
+        return rc;
+    int fd = amqp_get_sockfd(conn->amqp);
+    dial_tune(fd, 2000 * conn->cfg.heartbeat_s);
+    return keep_socket(conn, fd, err);
+}
+
+static enum err_code reach(struct conn *conn, struct err *err)
 {
     const struct dial dial = {.host = conn->cfg.host,
                               .port = conn->cfg.port,
@@ -211,7 +186,22 @@ static enum err_code try_open(struct conn *conn, struct err *err)
     FD_AUTO int fd = -1;
     enum err_code rc = dial_tcp(&dial, &fd, err);
     if (!rc)
-        rc = make_connection(conn, &fd, err);
+        rc = keep_socket(conn, fd, err);
+    if (!rc)
+        rc = new_connection(conn, err);
+    if (rc)
+        return rc;
+    amqp_socket_t *socket = amqp_tcp_socket_new(conn->amqp);
+    if (!socket)
+        return err_set(err, ERR_NOMEM, "no memory for a broker connection");
+    amqp_tcp_socket_set_sockfd(socket, fd);
+    fd = -1;
+    return ERR_OK;
+}
+
+static enum err_code try_open(struct conn *conn, struct err *err)
+{
+    enum err_code rc = secure_is_wanted(&conn->cfg) ? reach_secure(conn, err) : reach(conn, err);
     if (!rc)
         rc = log_in(conn, err);
     if (!rc)
@@ -223,6 +213,7 @@ static enum err_code try_open(struct conn *conn, struct err *err)
     (void)pthread_mutex_unlock(&conn->fd_lock);
     conn->broken = false;
     conn->blocked = false;
+    conn->more = false;
     conn->opened_ms = conn->heard_ms = conn->empty_ms = clock_mono_ms();
     conn->told_ms = 0;
     conn->channel_max = (unsigned)amqp_get_channel_max(conn->amqp);
@@ -300,7 +291,8 @@ bool conn_wait(struct conn *conn, int timeout_ms, bool want_write)
         {.fd = conn->wake_fd, .events = POLLIN}};
     if (timeout_ms < 0 || timeout_ms > tick_ms)
         timeout_ms = tick_ms;
-    if (amqp_frames_enqueued(conn->amqp) || amqp_data_in_buffer(conn->amqp) || conn->broken)
+    if (amqp_frames_enqueued(conn->amqp) || amqp_data_in_buffer(conn->amqp) || conn->more ||
+        conn->broken)
         timeout_ms = 0;
     if (poll(polls, ARRAY_LEN(polls), timeout_ms) <= 0)
         return false;
@@ -341,6 +333,7 @@ static void on_connection_frame(struct conn *conn, const amqp_frame_t *frame)
 
 void conn_read(struct conn *conn, conn_frame_fn *fn, void *arg)
 {
+    conn->more = true;
     for (int i = 0; i < FRAMES_PER_READ && !conn->broken; i++) {
         const struct timeval now = {0};
         amqp_frame_t frame;
@@ -348,6 +341,7 @@ void conn_read(struct conn *conn, conn_frame_fn *fn, void *arg)
         int status = amqp_simple_wait_frame_noblock(conn->amqp, &frame, &now);
         if (status == AMQP_STATUS_TIMEOUT) {
             conn->empty_ms = before_ms;
+            conn->more = false;
             return;
         }
         if (status != AMQP_STATUS_OK) {

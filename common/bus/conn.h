@@ -28,6 +28,7 @@ struct conn {
     int wake_fd;
     atomic_bool stop;
     bool broken, blocked;
+    bool more; /* not all that has come was read; TLS may hold it where poll() does not see it */
     char broken_text[256];
     int64_t heard_ms; /* clock_mono_ms() when the broker was surely heard: not later than it was */
     int64_t empty_ms; /* when the socket was seen empty last */
@@ -40,6 +41,9 @@ struct conn {
 typedef void conn_frame_fn(void *arg, const amqp_frame_t *frame);
 
 MUST_USE enum err_code conn_init(struct conn *conn, const struct bus_config *cfg, struct err *err);
+/* conn_config.c: the part of conn_init() that takes its texts along, in conn->texts. */
+MUST_USE enum err_code conn_copy_config(struct conn *conn, const struct bus_config *from,
+                                        struct err *err);
 void conn_done(struct conn *conn);
 /* Tries until it is connected, logged in, and the topology is declared; false: stop was asked. */
 MUST_USE bool conn_open(struct conn *conn);

@@ -49,16 +49,21 @@ static void set_option(int fd, int level, int option, int value)
     (void)setsockopt(fd, level, option, &value, sizeof(value));
 }
 
+void dial_tune(int fd, int user_timeout_ms)
+{
+    set_option(fd, SOL_SOCKET, SO_SNDBUF, SEND_BUFFER_BYTES);
+    set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+    set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+    set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, user_timeout_ms);
+}
+
 static int connect_one(const struct dial *dial, const struct addrinfo *address, int *ret_fd)
 {
     FD_AUTO int fd = socket(address->ai_family, address->ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC,
                             address->ai_protocol);
     if (fd < 0)
         return errno;
-    set_option(fd, SOL_SOCKET, SO_SNDBUF, SEND_BUFFER_BYTES);
-    set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-    set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-    set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, dial->user_timeout_ms);
+    dial_tune(fd, dial->user_timeout_ms);
     if (connect(fd, address->ai_addr, address->ai_addrlen) != 0 && errno != EINPROGRESS)
         return errno;
     int failed = wait_connected(dial, fd);

@@ -19,6 +19,8 @@ struct dial {
     atomic_bool *stop;
 };
 
+/* What dial_tcp() gives its sockets beyond the ordinary, for one that was made elsewhere. */
+void dial_tune(int fd, int user_timeout_ms);
 MUST_USE enum err_code dial_tcp(const struct dial *dial, int *ret_fd, struct err *err);
 
 #endif

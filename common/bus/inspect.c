@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "common/bus/inspect.h"
 
+#include "common/bus/secure.h"
 #include "common/bus/topology.h"
 
 #include <amqp_framing.h>
@@ -57,18 +58,32 @@ static void read_version(struct bus_inspector *inspector)
     }
 }
 
-static enum err_code log_in(struct bus_inspector *inspector, struct err *err)
+static enum err_code reach(struct bus_inspector *inspector, struct err *err)
 {
     const struct bus_config *cfg = &inspector->cfg;
     struct timeval wait = patience(inspector);
+    if (secure_is_wanted(cfg))
+        return secure_open(cfg, inspector->amqp, err);
     amqp_socket_t *socket = amqp_tcp_socket_new(inspector->amqp);
-    if (!socket || amqp_set_handshake_timeout(inspector->amqp, &wait) != AMQP_STATUS_OK ||
-        amqp_set_rpc_timeout(inspector->amqp, &wait) != AMQP_STATUS_OK)
+    if (!socket)
         return err_set(err, ERR_NOMEM, "no memory for a broker connection");
     int failed = amqp_socket_open_noblock(socket, cfg->host, cfg->port, &wait);
     if (failed)
         return err_set(err, ERR_BROKER_AWAY, "broker at %s port %d: %s", cfg->host, cfg->port,
                        amqp_error_string2(failed));
+    return ERR_OK;
+}
+
+static enum err_code log_in(struct bus_inspector *inspector, struct err *err)
+{
+    const struct bus_config *cfg = &inspector->cfg;
+    struct timeval wait = patience(inspector);
+    if (amqp_set_handshake_timeout(inspector->amqp, &wait) != AMQP_STATUS_OK ||
+        amqp_set_rpc_timeout(inspector->amqp, &wait) != AMQP_STATUS_OK)
+        return err_set(err, ERR_NOMEM, "no memory for a broker connection");
+    enum err_code rc = reach(inspector, err);
+    if (rc)
+        return rc;
     amqp_rpc_reply_t reply = amqp_login(inspector->amqp, cfg->vhost, 0, FRAME_MAX, 0,
                                         AMQP_SASL_METHOD_PLAIN, cfg->user, cfg->password);
     if (reply.reply_type == AMQP_RESPONSE_NORMAL)

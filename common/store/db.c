@@ -85,7 +85,11 @@ enum err_code db_failed(struct db *db, const char *what, unsigned number, const 
         code = ERR_DB_AWAY;
     else if (number == SERVER_DUPLICATE)
         code = ERR_DUPLICATE;
-    return err_set(err, code, "%s: %s (%u)", what, text, number);
+    return err_set(err, code, "%s: %s (%u)%s", what, text, number,
+                   number == CR_SSL_CONNECTION_ERROR
+                       ? "; db.tls_ca must hold the CA of the server's certificate, which must "
+                         "name db.host"
+                       : "");
 }
 
 static unsigned seconds_of(uint32_t ms)
