@@ -14,6 +14,7 @@ import signal
 import subprocess
 import tempfile
 
+import markdown
 from waiting import wait_until
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -31,6 +32,13 @@ def run(*command, **options):
                           check=False, timeout=options.pop("timeout", 600), **options)
     assert done.returncode == 0, f"{command} ended {done.returncode}:\n{done.stdout[-8000:]}"
     return done.stdout
+
+
+def documented(path, marker):
+    """The blocks of commands of a page that this suite runs."""
+    with open(f"{ROOT}/{path}", encoding="utf-8") as text:
+        blocks, _ = markdown.read(path, text.read())
+    return [block for block in blocks if block.language == "sh" and block.marker == marker]
 
 
 class Namespace:

@@ -3,6 +3,7 @@
 in turn while jobs come in: nothing lost, nothing doubled."""
 
 import collections
+import glob
 import os
 import re
 import shutil
@@ -10,7 +11,7 @@ import threading
 
 import pytest
 
-from engine import ROOT, Engine, run
+from engine import ROOT, Engine, documented, run
 from rest import Client, TERMINAL
 from waiting import wait_until
 
@@ -28,8 +29,15 @@ class Deployment:
         shutil.copytree(f"{ROOT}/docker", folder, ignore=shutil.ignore_patterns("secrets"))
         engine.environment |= {"COMPOSE_PROJECT_NAME": PROJECT, "SLUICE_IMAGE": "sluice:local"}
 
-    def up(self, *options):
-        told = run(f"{self.folder}/up", *options, env=self.engine.environment)
+    def follow(self, blocks):
+        """Blocks of a page, in a folder that has docker/ in it."""
+        script = "".join(block.text for block in blocks)
+        return run("bash", "-e", "-c", script.replace("SLUICE_TOKEN=...",
+                                                      f"SLUICE_TOKEN={self.token}"),
+                   env=self.engine.environment, cwd=os.path.dirname(self.folder))
+
+    def up(self):
+        told = self.follow(documented("README.md", "compose"))
         self.token = re.search(r"^  token +(\S+)$", told, re.M)[1]
         return told
 
@@ -180,3 +188,19 @@ def test_each_container_is_restarted_under_load(site):
 
 def test_the_doctor_finds_no_fault(site):
     print(site.sluice("doctor"))
+
+
+def pages():
+    found = glob.glob("docs/*.md", root_dir=ROOT) + ["docker/README.md"]
+    return sorted(path for path in found if documented(path, "compose"))
+
+
+@pytest.mark.parametrize("path", pages())
+def test_the_commands_of_a_page_work(site, path):
+    print(site.follow(documented(path, "compose")))
+
+
+def test_the_commands_that_end_it_work(site):
+    for path in pages():
+        site.follow(documented(path, "compose-end"))
+    assert not site.containers("worker")

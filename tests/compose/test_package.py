@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-from engine import HERE, ROOT, Engine, run
+from engine import HERE, ROOT, Engine, documented, run
 
 UNITS = ("sluice-web", "sluice-recovery", "sluice-alternate", "sluice-deadletter",
          "sluice-worker@one")
@@ -29,7 +29,8 @@ class Machine:
 @pytest.fixture(scope="module", name="machine")
 def installed(tmp_path_factory):
     folder = tmp_path_factory.mktemp("package")
-    run(f"{ROOT}/dev", "package", timeout=1200)
+    for block in documented("docker/README.md", "package"):
+        run("bash", "-e", "-c", block.text, cwd=ROOT, timeout=1200)
     for package in glob.glob(f"{ROOT}/build/release/*.deb"):
         shutil.copy(package, folder)
     with Engine() as engine:
