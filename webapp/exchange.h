@@ -41,6 +41,7 @@ struct exchange {
     bool must_close;    /* what follows on the connection is not to be trusted */
     struct err refusal; /* found before a handler was asked */
     uint64_t discarded; /* bytes of a body that is not wanted */
+    unsigned unsent;    /* lock: ticks of the clock since MHD was to send the answer */
     int64_t began_ms;
     int64_t handed_ms; /* lock: when a handler was asked */
     int64_t sent_ms;   /* lock: when the answer was given to MHD */

@@ -3,6 +3,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/service/watchdog.h"
 #include "webapp/problem.h"
 #include "webapp/web.h"
 
@@ -10,6 +11,8 @@
 #include <sys/socket.h>
 
 #define TICK_MS 100
+#define TURN_MS 10000     /* the clock comes round within this, or something is very wrong */
+#define UNSENT_TICKS 100  /* MHD takes an answer within so many, or its thread hangs */
 #define INSTANCE_MAX 128u /* bytes of a path that such an answer repeats */
 #define READ_FACTOR 4     /* an answer is to be read within so many deadlines */
 #define IDLE_MS 60000     /* a kept-alive connection may be silent so long */
@@ -142,10 +145,11 @@ static void check_parked(struct conn *conn)
     MHD_resume_connection(conn->x->mhd);
 }
 
-static void check_conn(struct server *server, struct conn *conn, int64_t now_ms)
+/* false: MHD's thread does nothing. */
+static bool check_conn(struct server *server, struct conn *conn, int64_t now_ms)
 {
     if (conn->killed)
-        return;
+        return true;
     enum stage stage = conn->x ? conn->x->stage : STAGE_HEAD;
     if (stage <= STAGE_CHECKED)
         check_arrival(server, conn, now_ms);
@@ -155,21 +159,30 @@ static void check_conn(struct server *server, struct conn *conn, int64_t now_ms)
         check_parked(conn);
     else if (stage == STAGE_SENT)
         check_reader(server, conn, now_ms);
+    bool waits = stage == STAGE_ANSWERED || stage == STAGE_LATE;
+    if (conn->x)
+        conn->x->unsent = waits ? conn->x->unsent + 1 : 0;
+    return !waits || conn->x->unsent < UNSENT_TICKS;
 }
 
 static void *clock_main(void *arg)
 {
     struct server *server = arg;
+    struct watchdog_loop loop = {.name = "web.clock"};
     pthread_mutex_lock(&server->lock);
     while (!server->stop_clock) {
         int64_t now_ms = clock_mono_ms();
+        bool moves = true;
         for (struct conn *conn = server->conns; conn; conn = conn->next)
-            check_conn(server, conn, now_ms);
+            moves = check_conn(server, conn, now_ms) && moves;
+        if (moves)
+            watchdog_turn(&loop, TURN_MS);
         while (!server->stop_clock &&
                clock_cond_wait_until(&server->changed, &server->lock, now_ms + TICK_MS))
             continue;
     }
     pthread_mutex_unlock(&server->lock);
+    watchdog_leave(&loop);
     return NULL;
 }
 

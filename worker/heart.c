@@ -3,9 +3,12 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/service/watchdog.h"
 #include "worker/stats.h"
 
 #include <pthread.h>
+
+#define SLACK_MS 30000 /* beyond the longest that one beat may take */
 
 struct heart {
     struct heart_setup setup;
@@ -55,14 +58,24 @@ static void log_beat(struct heart *heart, enum err_code rc, const struct err *er
     heart->failing = rc != ERR_OK;
 }
 
+/* A database that is away, or slow, is no reason to start anew. */
+static int64_t longest_turn_ms(const struct heart_setup *setup)
+{
+    const struct store_config *store = &setup->store;
+    return (int64_t)setup->beat_ms + 2 * (int64_t)store->connect_timeout_ms +
+           2 * (int64_t)store->query_timeout_ms + SLACK_MS;
+}
+
 static void *heart_main(void *arg)
 {
     struct heart *heart = arg;
+    struct watchdog_loop loop = {.name = "worker.heart"};
     enum err_code rc = ERR_OK;
     int64_t next_ms = clock_mono_ms();
     pthread_mutex_lock(&heart->lock);
     while (!heart->stop && rc != ERR_FENCED) {
         next_ms += heart->setup.beat_ms;
+        watchdog_turn(&loop, longest_turn_ms(&heart->setup));
         if (next_ms < clock_mono_ms()) /* a beat took longer than the interval */
             next_ms = clock_mono_ms() + heart->setup.beat_ms / 4;
         while (!heart->stop && clock_cond_wait_until(&heart->news, &heart->lock, next_ms))
@@ -76,6 +89,7 @@ static void *heart_main(void *arg)
         pthread_mutex_lock(&heart->lock);
     }
     pthread_mutex_unlock(&heart->lock);
+    watchdog_leave(&loop);
     if (rc == ERR_FENCED)
         heart->setup.fenced(heart->setup.arg);
     store_thread_end();

@@ -3,6 +3,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/service/watchdog.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -44,12 +45,28 @@ void daemon_ask_stop(void)
         calls_of_program.stop(calls_of_program.arg);
 }
 
+/* The next signal. Whoever takes it also tells the watchdog: a process that cannot be ended by a
+ * signal is not in order either. */
+static int next_signal(siginfo_t *ret_info)
+{
+    static int64_t interval_ms = -1;
+    if (interval_ms < 0)
+        interval_ms = watchdog_interval_ms();
+    if (interval_ms == 0)
+        return sigwaitinfo(&our_signals, ret_info);
+    const struct timespec pause = {.tv_sec = interval_ms / 1000,
+                                   .tv_nsec = (interval_ms % 1000) * 1000000};
+    if (watchdog_look())
+        daemon_notify("WATCHDOG=1");
+    return sigtimedwait(&our_signals, ret_info, &pause);
+}
+
 static void *signal_main(void *unused)
 {
     (void)unused;
     for (;;) {
         siginfo_t info;
-        int signo = sigwaitinfo(&our_signals, &info);
+        int signo = next_signal(&info);
         if (signo < 0)
             continue;
         if (signo == SIGHUP) {

@@ -10,11 +10,13 @@
 #include "common/service/metrics.h"
 #include "common/service/monitor.h"
 #include "common/service/servers.h"
+#include "common/service/watchdog.h"
 #include "readers/common/handle.h"
 
 #include <pthread.h>
 #include <unistd.h>
 
+#define TURN_MS 120000 /* one try to handle a message, with a database that is away or slow */
 #define POOL_MOST 4    /* connections: one message is handled at a time */
 #define WAITING_MAX 16 /* one channel: more than one only after its connection was lost */
 
@@ -34,6 +36,7 @@ struct reader {
     struct bus_delivery *waiting[WAITING_MAX];
     size_t count;
     bool stop;
+    struct watchdog_loop loop; /* of the handler */
 };
 
 /* ---- from the bus to the handler ------------------------------------------------------------- */
@@ -79,6 +82,7 @@ static bool handle_at_last(struct reader *reader, const struct bus_delivery *del
     struct err err = {0};
     for (uint32_t tries = 1;; tries++) {
         err_clear(&err);
+        watchdog_turn(&reader->loop, TURN_MS);
         if (handle_delivery(&handle, delivery, &err) == ERR_OK)
             return true;
         if (err.code != ERR_STOPPING)
@@ -93,11 +97,15 @@ static void *handler_main(void *arg)
     struct reader *reader = arg;
     struct bus_delivery *delivery = NULL;
     (void)pthread_setname_np(pthread_self(), "handler");
+    reader->loop.name = "reader.handler";
+    watchdog_rest(&reader->loop);
     while ((delivery = next_delivery(reader)) != NULL) {
         bool done = handle_at_last(reader, delivery);
         FAULT("dead.before_ack");
         bus_settle(&delivery, done ? BUS_ACK : BUS_REQUEUE);
+        watchdog_rest(&reader->loop);
     }
+    watchdog_leave(&reader->loop);
     store_thread_end();
     return NULL;
 }

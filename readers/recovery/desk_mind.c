@@ -3,9 +3,12 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/service/watchdog.h"
 #include "readers/recovery/stats.h"
 
 #include <jansson.h>
+
+#define TURN_MS 120000 /* one tenant, with a database that is away or slow */
 
 /* ---- messages ------------------------------------------------------------------------------- */
 
@@ -207,16 +210,19 @@ void *desk_mind(void *arg)
 {
     struct desk *desk = arg;
     int64_t tick_ms = clock_mono_ms();
+    struct watchdog_loop loop = {.name = "recovery.mind"};
     bool stopping = false;
     while (!stopping) {
         bool ticks = clock_mono_ms() >= tick_ms;
         if (ticks)
             tick_ms = clock_mono_ms() + desk->cfg.site->cfg->recovery_tick_ms;
         for (struct tenant *at = desk_first(desk); at; at = at->next) {
+            watchdog_turn(&loop, TURN_MS + desk->cfg.site->cfg->recovery_tick_ms);
             if (ticks)
                 tick(desk, at);
             mind_tenant(desk, at);
         }
+        watchdog_turn(&loop, TURN_MS + desk->cfg.site->cfg->recovery_tick_ms);
         pthread_mutex_lock(&desk->lock);
         while (!desk->stopping && !desk->look &&
                clock_cond_wait_until(&desk->mind, &desk->lock, tick_ms))
@@ -225,6 +231,7 @@ void *desk_mind(void *arg)
         stopping = desk->stopping;
         pthread_mutex_unlock(&desk->lock);
     }
+    watchdog_leave(&loop);
     store_thread_end();
     return NULL;
 }

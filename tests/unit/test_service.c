@@ -4,6 +4,7 @@
 #include "common/base/clock.h"
 #include "common/service/metrics.h"
 #include "common/service/monitor.h"
+#include "common/service/watchdog.h"
 
 #include <arpa/inet.h>
 #include <sys/socket.h>
@@ -30,6 +31,40 @@ static void metrics_are_written_as_prometheus_reads_them(void **unused)
     assert_non_null(strstr(buf_text(&text), "t_took_seconds_count 3\n"));
     const char *first = strstr(buf_text(&text), "# TYPE t_ended_total");
     assert_null(strstr(first + 1, "# TYPE t_ended_total"));
+}
+
+static int64_t now_us;
+
+static int64_t our_clock(void)
+{
+    return now_us;
+}
+
+static void the_watchdog_is_told_only_while_every_loop_keeps_its_word(void **unused)
+{
+    (void)unused;
+    struct watchdog_loop quick = {.name = "quick"};
+    struct watchdog_loop slow = {.name = "slow"};
+    clock_replace(our_clock, NULL);
+    assert_true(watchdog_look());
+    watchdog_turn(&quick, 100);
+    watchdog_turn(&slow, 1000);
+    now_us = 100 * 1000;
+    assert_true(watchdog_look());
+    now_us = 101 * 1000;
+    assert_false(watchdog_look());
+    watchdog_turn(&quick, 100);
+    assert_true(watchdog_look());
+    watchdog_rest(&quick); /* it waits for something */
+    now_us = 1000 * 1000;
+    assert_true(watchdog_look());
+    now_us = 2000 * 1000;
+    assert_false(watchdog_look());
+    watchdog_leave(&slow);
+    assert_true(watchdog_look());
+    watchdog_leave(&quick);
+    watchdog_leave(&quick);
+    clock_replace(NULL, NULL);
 }
 
 static bool not_ready(void *arg, struct buf *reasons)
@@ -75,6 +110,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(metrics_are_written_as_prometheus_reads_them),
         TEST(readiness_is_told_with_its_reason),
+        TEST(the_watchdog_is_told_only_while_every_loop_keeps_its_word),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
