@@ -31,5 +31,13 @@ MUST_USE enum err_code member_patterns(const struct member *member, struct text_
 /* The fileInputs of a request. */
 MUST_USE enum err_code member_inputs(struct job_request *request, const struct member *member,
                                      struct err *err);
+/* The url and states of a subscription: of a request, or of a tenant. */
+MUST_USE enum err_code member_hook_url(const struct member *member, const char **ret_url,
+                                       struct err *err);
+MUST_USE enum err_code member_hook_states(const struct member *member, unsigned *ret_states,
+                                          struct err *err);
+/* The subscriptions of a request. */
+MUST_USE enum err_code member_hooks(struct job_request *request, const struct member *member,
+                                    struct err *err);
 
 #endif

@@ -255,6 +255,12 @@ static enum err_code read_notes(struct job_request *request, const struct member
     return member_text(member, LIMIT_NOTES_BYTES, &request->notes, err);
 }
 
+static enum err_code read_subscriptions(struct job_request *request, const struct member *member,
+                                        struct err *err)
+{
+    return member_hooks(request, member, err);
+}
+
 static enum err_code read_idempotency(struct job_request *request, const struct member *member,
                                       struct err *err)
 {
@@ -386,6 +392,7 @@ void job_request_free(struct job_request *request)
     free(request->tags.items);
     free(request->env);
     free(request->inputs);
+    free(request->hooks);
     json_decref(request->root);
     free(request);
 }

@@ -25,6 +25,13 @@ struct job_env {
     const char *value;
 };
 
+/* Who is told of the job by a webhook. */
+struct job_hook {
+    const char *url;    /* hook_url_read() takes it */
+    unsigned states;    /* hook_states_text() */
+    const char *secret; /* name of the subscription whose secret signs; NULL: not signed */
+};
+
 struct text_list {
     const char **items;
     size_t count;
@@ -42,6 +49,8 @@ struct job_request {
     size_t env_count;
     struct job_input *inputs;
     size_t input_count;
+    struct job_hook *hooks;
+    size_t hook_count;
     uint32_t node_count;     /* 1 unless told */
     uint32_t cores_per_node; /* 1 unless told */
     uint32_t memory_mb;      /* 0: no limit */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "common/store/job_insert.h"
 
+#include "common/model/hook.h"
 #include "common/store/job_row.h"
 
 #define ROWS_MAX 16u /* of one statement */
@@ -95,6 +96,23 @@ static enum err_code insert_outbox(struct db *db, const struct part *part, struc
     return ERR_OK;
 }
 
+static enum err_code insert_hooks(struct db *db, const struct job_new *job, struct err *err)
+{
+    char states[HOOK_STATES_SIZE];
+    enum err_code rc = ERR_OK;
+    for (size_t i = 0; i < job->hook_count && rc == ERR_OK; i++) {
+        const struct job_new_hook *hook = &job->hooks[i];
+        const struct uuid id = uuid_v7();
+        rc = db_exec(db, DB_HOOK_INSERT_JOB,
+                     DB_ARGS(db_uuid(&id), db_text(job->tenant), db_uuid(&job->id), db_null(),
+                             db_text(job->owner), db_text(hook->url),
+                             db_text(hook_states_text(hook->states, states)), db_text(""),
+                             db_text(hook->secret), db_null(), db_uuid(&hook->lane)),
+                     NULL, err);
+    }
+    return rc;
+}
+
 /* The longest statement that takes no more than there are, and no more bytes than it should. */
 static void choose_width(struct part *part, size_t left)
 {
@@ -124,6 +142,8 @@ enum err_code job_insert_rows(struct db *db, struct job_entry *const *entries, s
             rc = insert_events(db, &part, err);
         if (rc == ERR_OK)
             rc = insert_outbox(db, &part, err);
+        for (size_t i = 0; i < part.count && rc == ERR_OK; i++)
+            rc = insert_hooks(db, part.entries[i]->job, err);
     }
     return rc;
 }

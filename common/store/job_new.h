@@ -8,6 +8,13 @@
 #include "common/model/job.h"
 #include "common/store/store.h"
 
+struct job_new_hook { /* a subscription that comes with a job */
+    const char *url;
+    unsigned states;    /* hook_states_text() */
+    const char *secret; /* the subscription whose secret signs; NULL for none */
+    struct uuid lane;   /* deliveries to one host share one */
+};
+
 struct job_new {
     struct uuid id; /* made by the caller, so that a retry after an unknown commit finds it */
     const char *tenant;
@@ -25,7 +32,9 @@ struct job_new {
     const char *tags;            /* JSON array */
     const char *idempotency_key; /* NULL for none */
     uint8_t body_hash[32];       /* SHA-256 of the request; used with a key only */
-    const char *detail;          /* for the first event, e.g. "resubmitted from ..."; may be NULL */
+    const struct job_new_hook *hooks;
+    size_t hook_count;
+    const char *detail; /* for the first event, e.g. "resubmitted from ..."; may be NULL */
 };
 
 struct job_submitted {
@@ -35,7 +44,7 @@ struct job_submitted {
     int64_t created_us; /* 0 if replayed */
 };
 
-/* One transaction: job row (PENDING, epoch 1), event, outbox row, idempotency key.
+/* One transaction: job row (PENDING, epoch 1), event, outbox row, idempotency key, subscriptions.
  * ERR_IDEMPOTENCY: the key was used for another body. An unknown commit is settled by looking for
  * the id. */
 MUST_USE enum err_code job_store_submit(struct store *store, const struct job_new *job,

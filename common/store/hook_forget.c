@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+#include "common/store/hook_lead.h"
+
+#define FORGET_ROWS 100
+
+struct forgetting {
+    const struct hook_lead *lead;
+    uint32_t hours;
+    struct uuid after; /* the last job that was looked at */
+    struct uuid deliveries[FORGET_ROWS];
+    size_t delivery_count;
+    struct uuid hooks[FORGET_ROWS];
+    size_t hook_count;
+};
+
+static enum err_code read_old(struct txn *txn, struct forgetting *old, struct err *err)
+{
+    struct uuid id;
+    bool more = true;
+    old->delivery_count = 0;
+    enum err_code rc =
+        db_select(txn->db, DB_DELIVERY_OLD, DB_ARGS(db_u64(old->hours), db_u64(FORGET_ROWS)),
+                  DB_COLS(COL_UUID(&id)), err);
+    while (rc == ERR_OK && more) {
+        rc = db_next(txn->db, &more, err);
+        if (rc == ERR_OK && more && old->delivery_count < FORGET_ROWS)
+            old->deliveries[old->delivery_count++] = id;
+    }
+    db_end(txn->db);
+    return rc;
+}
+
+static enum err_code read_old_hooks(struct txn *txn, struct forgetting *old, struct err *err)
+{
+    struct uuid id;
+    struct uuid job = old->after;
+    bool more = true;
+    old->hook_count = 0;
+    enum err_code rc =
+        db_select(txn->db, DB_HOOK_OLD,
+                  DB_ARGS(db_uuid(&old->after), db_u64(old->hours), db_u64(FORGET_ROWS)),
+                  DB_COLS(COL_UUID(&id), COL_UUID(&job)), err);
+    while (rc == ERR_OK && more) {
+        rc = db_next(txn->db, &more, err);
+        if (rc == ERR_OK && more && old->hook_count < FORGET_ROWS)
+            old->hooks[old->hook_count++] = id;
+    }
+    db_end(txn->db);
+    old->after = old->hook_count < FORGET_ROWS ? (struct uuid){{0}} : job;
+    return rc;
+}
+
+static enum err_code forget(struct txn *txn, void *ctx, struct err *err)
+{
+    struct forgetting *old = ctx;
+    uint64_t seq = 0;
+    enum err_code rc = hook_lead_lock(txn, old->lead, &seq, err);
+    if (rc == ERR_OK)
+        rc = read_old(txn, old, err);
+    if (rc == ERR_OK)
+        rc = read_old_hooks(txn, old, err);
+    for (size_t i = 0; i < old->delivery_count && rc == ERR_OK; i++) {
+        const struct db_args id = DB_ARGS(db_uuid(&old->deliveries[i]));
+        rc = db_exec(txn->db, DB_ATTEMPTS_DELETE, id, NULL, err);
+        if (rc == ERR_OK)
+            rc = db_exec(txn->db, DB_DELIVERY_DELETE, id, NULL, err);
+    }
+    for (size_t i = 0; i < old->hook_count && rc == ERR_OK; i++)
+        rc = db_exec(txn->db, DB_HOOK_DELETE_ID, DB_ARGS(db_uuid(&old->hooks[i])), NULL, err);
+    return rc;
+}
+
+enum err_code hook_forget(struct store *store, const struct hook_lead *lead, uint32_t hours,
+                          struct uuid *after, size_t *ret_rows, struct err *err)
+{
+    struct forgetting old = {.lead = lead, .hours = hours, .after = *after};
+    enum err_code rc = store_txn(store, forget, &old, err);
+    if (rc)
+        return rc;
+    *after = old.after;
+    *ret_rows = old.delivery_count + old.hook_count;
+    return ERR_OK;
+}
+
+struct waiting {
+    uint64_t count;
+    int64_t age_us;
+};
+
+static enum err_code count_waiting(struct txn *txn, void *ctx, struct err *err)
+{
+    struct waiting *waiting = ctx;
+    bool found = false;
+    return db_one(txn->db, DB_DELIVERY_WAITING, DB_ARGS(db_u64(HOOK_COUNT_MAX)),
+                  DB_COLS(COL_U64(&waiting->count), COL_I64(&waiting->age_us)), &found, err);
+}
+
+enum err_code hook_waiting(struct store *store, uint64_t *ret_count, int64_t *ret_age_us,
+                           struct err *err)
+{
+    struct waiting waiting = {0};
+    enum err_code rc = store_once(store, count_waiting, &waiting, err);
+    if (rc)
+        return rc;
+    *ret_count = waiting.count;
+    *ret_age_us = waiting.age_us;
+    return ERR_OK;
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+#include "common/store/hook_store.h"
+
+#include "common/store/pool.h"
+#include "common/store/rows.h"
+
+#define VIEW_COL_LIST(row)                                                                         \
+    COL_UUID(&(row)->id), COL_UUID(&(row)->subscription), COL_UUID(&(row)->job),                   \
+        COL_U64(&(row)->seq), COL_TEXT((row)->event), COL_TEXT((row)->state),                      \
+        COL_U32(&(row)->attempts), COL_U32(&(row)->http_status), COL_TEXT((row)->error),           \
+        COL_I64(&(row)->created_us), COL_I64(&(row)->next_us), COL_I64(&(row)->ended_us),          \
+        COL_TEXT((row)->name), COL_TEXT((row)->url), COL_BOOL(&(row)->has_subscription)
+
+static enum err_code no_such_delivery(const struct uuid *id, struct err *err)
+{
+    char text[UUID_TEXT_SIZE];
+    return err_set(err, ERR_NOT_FOUND, "there is no delivery %s", uuid_text(id, text));
+}
+
+/* ---- a page --------------------------------------------------------------------------------- */
+
+struct page {
+    const struct delivery_query *query;
+    struct rows rows;
+};
+
+static enum err_code select_page(struct txn *txn, const struct delivery_query *query,
+                                 struct delivery_view *row, struct err *err)
+{
+    struct uuid last;
+    memset(&last, 0xFF, sizeof(last));
+    const struct db_arg tenant = db_text(query->tenant);
+    const struct db_arg after = db_uuid(query->after ? query->after : &last);
+    const struct db_arg state = db_text(query->state);
+    const struct db_arg name = db_text(query->name);
+    const struct db_arg limit = db_u64(query->limit + 1);
+    const struct db_cols cols = DB_COLS(VIEW_COL_LIST(row));
+    if (query->job)
+        return db_select(txn->db, DB_DELIVERY_LIST_JOB,
+                         DB_ARGS(tenant, db_uuid(query->job), after, state, name, limit), cols,
+                         err);
+    return db_select(txn->db, DB_DELIVERY_LIST, DB_ARGS(tenant, after, state, name, limit), cols,
+                     err);
+}
+
+static enum err_code read_page(struct txn *txn, void *ctx, struct err *err)
+{
+    struct page *page = ctx;
+    struct delivery_view row = {.seq = 0};
+    bool more = true;
+    rows_clear(&page->rows);
+    enum err_code rc = select_page(txn, page->query, &row, err);
+    while (rc == ERR_OK && more) {
+        rc = db_next(txn->db, &more, err);
+        if (rc == ERR_OK && more)
+            rc = rows_add(&page->rows, &row, err);
+    }
+    db_end(txn->db);
+    return rc;
+}
+
+enum err_code hook_log_list(struct store *store, const struct delivery_query *query,
+                            struct delivery_list *ret_list, struct err *err)
+{
+    struct page page = {.query = query, .rows = ROWS_OF(struct delivery_view)};
+    enum err_code rc = store_once(store, read_page, &page, err);
+    if (rc == ERR_OK) {
+        ret_list->more = page.rows.count > query->limit;
+        ret_list->count = ret_list->more ? query->limit : page.rows.count;
+        ret_list->items = rows_take(&page.rows);
+    }
+    rows_done(&page.rows);
+    return rc;
+}
+
+/* ---- one ------------------------------------------------------------------------------------ */
+
+struct look {
+    const char *tenant;
+    const struct uuid *id;
+    struct delivery_detail *detail;
+    bool found;
+};
+
+static enum err_code read_attempts(struct txn *txn, struct look *look, struct err *err)
+{
+    struct delivery_detail *detail = look->detail;
+    struct delivery_attempt row = {.attempt = 0};
+    bool more = true;
+    detail->attempt_count = 0;
+    enum err_code rc =
+        db_select(txn->db, DB_DELIVERY_ATTEMPTS, DB_ARGS(db_uuid(look->id)),
+                  DB_COLS(COL_U32(&row.attempt), COL_I64(&row.at_us), COL_U32(&row.took_ms),
+                          COL_U32(&row.http_status), COL_TEXT(row.error)),
+                  err);
+    while (rc == ERR_OK && more) {
+        rc = db_next(txn->db, &more, err);
+        if (rc == ERR_OK && more && detail->attempt_count < HOOK_ATTEMPTS_MAX)
+            detail->attempts[detail->attempt_count++] = row;
+    }
+    db_end(txn->db);
+    return rc;
+}
+
+static enum err_code read_detail(struct txn *txn, void *ctx, struct err *err)
+{
+    struct look *look = ctx;
+    struct delivery_detail *detail = look->detail;
+    enum err_code rc =
+        db_one(txn->db, DB_DELIVERY_GET, DB_ARGS(db_uuid(look->id), db_text(look->tenant)),
+               DB_COLS(VIEW_COL_LIST(&detail->view), COL_HEAP(&detail->body)), &look->found, err);
+    return rc || !look->found ? rc : read_attempts(txn, look, err);
+}
+
+enum err_code hook_log_get(struct store *store, const char *tenant, const struct uuid *id,
+                           struct delivery_detail *ret_detail, struct err *err)
+{
+    struct delivery_detail detail = {.body = NULL};
+    struct look look = {.tenant = tenant, .id = id, .detail = &detail};
+    enum err_code rc = store_once(store, read_detail, &look, err);
+    if (rc == ERR_OK && !look.found)
+        rc = no_such_delivery(id, err);
+    if (rc)
+        free(detail.body);
+    else
+        *ret_detail = detail;
+    return rc;
+}
+
+static enum err_code send_again(struct txn *txn, void *ctx, struct err *err)
+{
+    struct look *look = ctx;
+    char state[17] = "";
+    bool enabled = false;
+    enum err_code rc =
+        db_one(txn->db, DB_DELIVERY_LOCK, DB_ARGS(db_uuid(look->id), db_text(look->tenant)),
+               DB_COLS(COL_TEXT(state), COL_BOOL(&enabled)), &look->found, err);
+    if (rc)
+        return rc;
+    if (!look->found)
+        return no_such_delivery(look->id, err);
+    if (strcmp(state, "held") == 0 || (strcmp(state, "due") == 0 && !txn->commit_unknown))
+        return err_set(err, ERR_STATE, "it is not delivered yet: it is %s", state);
+    if (!enabled)
+        return err_set(err, ERR_STATE, "its subscription is gone or disabled");
+    return db_exec(txn->db, DB_DELIVERY_AGAIN, DB_ARGS(db_uuid(look->id)), NULL, err);
+}
+
+enum err_code hook_log_again(struct store *store, const char *tenant, const struct uuid *id,
+                             struct err *err)
+{
+    struct look look = {.tenant = tenant, .id = id};
+    return store_txn(store, send_again, &look, err);
+}
