@@ -7,6 +7,7 @@
 #include "common/store/app_store.h"
 #include "common/store/system_store.h"
 #include "webapp/handlers.h"
+#include "webapp/hooks.h"
 #include "webapp/job_view.h"
 
 #include "common/base/openssl.h"
@@ -153,6 +154,8 @@ enum err_code submission_prepare(const struct request *req, struct job_request *
     if (rc == ERR_OK)
         rc = check_system(req, ret->request, err);
     if (rc == ERR_OK)
+        rc = submission_hooks(req, ret->request, ret, err);
+    if (rc == ERR_OK)
         rc = choose_queue(req, named_limit, ret, err);
     if (rc)
         return rc;
@@ -181,6 +184,8 @@ void submission_to_job(const struct request *req, const struct submission *submi
         .request = sv_of(submission->text),
         .tags = submission->tags,
         .idempotency_key = submission->key[0] ? submission->key : NULL,
+        .hooks = submission->hooks,
+        .hook_count = submission->hook_count,
     };
     memcpy(ret_job->body_hash, submission->hash, sizeof(ret_job->body_hash));
 }

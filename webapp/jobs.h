@@ -4,6 +4,7 @@
 
 /* jobs: what the files of the jobs resource share. Threads: any handler thread. */
 
+#include "common/model/hook.h"
 #include "common/model/job_request.h"
 #include "common/store/job_store.h"
 #include "webapp/request.h"
@@ -32,6 +33,8 @@ struct submission {
     char *tags;
     uint8_t hash[32]; /* with a key: of the request as it was sent, without its key */
     char key[129];    /* "" for none */
+    struct job_new_hook hooks[HOOK_PER_JOB_MAX];
+    size_t hook_count;
 };
 void submission_done(struct submission *submission);
 #define SUBMISSION_AUTO __attribute__((cleanup(submission_done)))

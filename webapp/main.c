@@ -97,10 +97,21 @@ static enum err_code open_users(struct web *web, struct err *err)
     return shares_open(&limits, &web->users, err);
 }
 
+static enum err_code read_networks(struct web *web, struct err *err)
+{
+    enum err_code rc =
+        address_nets_parse(web->cfg->webhook_allow_networks, &web->hook_networks, err);
+    if (rc)
+        err_prefix(err, "webhook.allow_networks: ");
+    return rc;
+}
+
 static enum err_code web_open(struct web *web, struct err *err)
 {
     cursor_key_init(web->cfg, &web->cursor_key);
     enum err_code rc = fs_open_dir(web->cfg->archive_root, true, &web->archive_fd, err);
+    if (rc == ERR_OK)
+        rc = read_networks(web, err);
     if (rc == ERR_OK)
         rc = ui_open(web->cfg->web_ui_dir, &web->ui, err);
     if (rc == ERR_OK)

@@ -6,6 +6,7 @@
  * and taken apart after the last one. Threads: immutable; each part looks after itself. */
 
 #include "common/auth/auth.h"
+#include "common/base/address.h"
 #include "common/bus/consumer.h"
 #include "common/bus/publisher.h"
 #include "common/config/config.h"
@@ -44,6 +45,7 @@ struct web {
     struct ui *ui;
     struct server *server;
     struct cursor_key cursor_key;
+    struct address_nets hook_networks; /* not public, but allowed to webhooks */
     int archive_fd; /* the archive root */
 };
 
