@@ -85,7 +85,7 @@ def test_poison_is_kept_and_costs_its_neighbours_nothing(fresh, key):
             ann.wait_status(job, "FINISHED", timeout_s=60)
         kept = wait_until("its row", lambda: fresh.sql(
             "SELECT reason, size_bytes, HEX(LEFT(body, 16)) FROM dead_messages "
-            "WHERE message_id = 'poison-1' AND outcome IS NOT NULL"), 60)
+            "WHERE message_id = 'poison-1' AND outcome IS NOT NULL") or None, 60)
         assert kept == [["rejected", str(len(POISON[key])), POISON[key][:16].hex().upper()]]
         fresh.wait_clean(60)
         assert worker.alive()
