@@ -26,38 +26,95 @@ struct receipt {
     uint32_t delivery_count;
     struct job *job; /* as read last; NULL: there is none */
     struct job_gate gate;
+    bool claims; /* the row led to a claim at once; job is the run's then */
+    struct run run;
+    struct job_claim claim;
 };
 
-static enum err_code read_job(struct receipt *receipt, struct err *err)
+static struct receive_facts facts_of(const struct receipt *receipt)
 {
-    struct job *job = NULL;
-    enum err_code rc =
-        job_writer_look(receipt->w->writer, &receipt->message.job, &job, &receipt->gate, err);
-    if (rc && rc != ERR_NOT_FOUND)
-        return rc;
-    if (rc == ERR_NOT_FOUND)
-        err_clear(err);
-    /* A job of another tenant is none that this worker knows. */
-    if (job && strcmp(job->tenant, receipt->w->cfg->worker_tenant) != 0)
-        job_free(TAKE(job));
-    job_free(receipt->job);
-    receipt->job = job;
-    return ERR_OK;
-}
-
-static enum err_code judge(struct receipt *receipt, enum receive_verdict *ret_verdict,
-                           struct err *err)
-{
-    enum err_code rc = read_job(receipt, err);
-    if (rc)
-        return rc;
-    struct receive_facts facts = {
+    return (struct receive_facts){
         .job = receipt->job,
         .epoch = receipt->message.epoch,
         .me = &receipt->w->id,
         .slot_known = slots_hold(receipt->w->slots, &receipt->message.job),
         .owner_state = WORKER_DEAD, /* of a worker without a row */
     };
+}
+
+static void observe_wait(const struct job *job)
+{
+    int64_t waited_us = clock_wall_us() - job->created_us; /* two clocks: for people only */
+    if (job->fence == 0)
+        metric_observe_us(&stat_queue_wait, waited_us > 0 ? waited_us : 0);
+}
+
+static void open_run(struct receipt *receipt)
+{
+    observe_wait(receipt->job);
+    run_open(&receipt->run, receipt->w, receipt->slot, &receipt->job);
+    run_looked(&receipt->run, &receipt->gate);
+    (void)snprintf(receipt->run.traceparent, sizeof(receipt->run.traceparent), "%s",
+                   receipt->traceparent);
+}
+
+/* The row as it is now. On whatever thread read it, while the slot waits. */
+static const struct job_claim *judge_row(void *arg, struct job **take_job,
+                                         const struct job_gate *gate)
+{
+    struct receipt *receipt = arg;
+    receipt->gate = *gate;
+    /* A job of another tenant is none that this worker knows. */
+    if (*take_job && strcmp((*take_job)->tenant, receipt->w->cfg->worker_tenant) == 0)
+        receipt->job = TAKE(*take_job);
+    struct receive_facts facts = facts_of(receipt);
+    if (receive_needs_owner_state(&facts) || receive_judge(&facts) != RECEIVE_CLAIM ||
+        !slot_hold_job(receipt->slot, &receipt->message.job))
+        return NULL;
+    open_run(receipt);
+    run_plan_claim(&receipt->run, &receipt->claim);
+    receipt->claims = true;
+    return &receipt->claim;
+}
+
+static enum err_code drive(struct receipt *receipt, enum stat_delivery kind, bool loss,
+                           struct err *err)
+{
+    FAULT("worker.claimed");
+    metric_count(&stat_deliveries, kind, 1);
+    metric_count(&stat_losses, 0, loss);
+    if (run_drive(&receipt->run))
+        return ERR_OK;
+    return err_set(err, ERR_CONFLICT, "fenced"); /* the message is looked at again */
+}
+
+/* Reads the row; a job that nobody owns is claimed in one go, and driven: *ret_done then. */
+static enum err_code look(struct receipt *receipt, bool *ret_done, struct err *err)
+{
+    uint64_t fence = 0;
+    int64_t start_us = clock_mono_us();
+    job_free(TAKE(receipt->job));
+    receipt->claims = false;
+    enum err_code rc =
+        job_writer_take(receipt->w->writer, &receipt->message.job, judge_row, receipt, &fence, err);
+    *ret_done = receipt->claims;
+    if (!receipt->claims)
+        return rc;
+    if (rc == ERR_OK) {
+        metric_observe_us(&stat_claim, clock_mono_us() - start_us);
+        run_claimed(&receipt->run, &receipt->claim, fence);
+        rc = drive(receipt, STAT_CLAIMED, false, err);
+    }
+    slot_release_job(receipt->slot);
+    run_close(&receipt->run);
+    return rc;
+}
+
+static enum err_code judge(struct receipt *receipt, enum receive_verdict *ret_verdict,
+                           struct err *err)
+{
+    enum err_code rc = ERR_OK;
+    struct receive_facts facts = facts_of(receipt);
     if (receive_needs_owner_state(&facts)) {
         rc = worker_store_state(receipt->w->store, &receipt->job->owner_worker, &facts.owner_state,
                                 err);
@@ -148,13 +205,6 @@ static enum err_code adopt(struct receipt *receipt, struct err *err)
     return ERR_OK;
 }
 
-static void observe_wait(const struct job *job)
-{
-    int64_t waited_us = clock_wall_us() - job->created_us; /* two clocks: for people only */
-    if (job->fence == 0)
-        metric_observe_us(&stat_queue_wait, waited_us > 0 ? waited_us : 0);
-}
-
 /* Claims the job, or takes it over, and drives it. ERR_CONFLICT: look again. */
 static enum err_code take(struct receipt *receipt, bool from_owner, struct err *err)
 {
@@ -170,21 +220,12 @@ static enum err_code take(struct receipt *receipt, bool from_owner, struct err *
         (void)snprintf(detail, sizeof(detail), "from worker %s, fence %llu", owner,
                        (unsigned long long)receipt->job->fence);
     }
-    observe_wait(receipt->job);
-    struct run run;
-    run_open(&run, receipt->w, receipt->slot, &receipt->job);
-    run_looked(&run, &receipt->gate);
-    (void)snprintf(run.traceparent, sizeof(run.traceparent), "%s", receipt->traceparent);
-    enum err_code rc = run_claim(&run, from_owner, loss, detail[0] ? detail : NULL, err);
-    if (rc == ERR_OK) {
-        FAULT("worker.claimed");
-        metric_count(&stat_deliveries, from_owner ? STAT_TAKEN_OVER : STAT_CLAIMED, 1);
-        metric_count(&stat_losses, 0, loss);
-        if (!run_drive(&run))
-            rc = err_set(err, ERR_CONFLICT, "fenced"); /* the message is looked at again */
-    }
+    open_run(receipt);
+    enum err_code rc = run_claim(&receipt->run, from_owner, loss, detail[0] ? detail : NULL, err);
+    if (rc == ERR_OK)
+        rc = drive(receipt, from_owner ? STAT_TAKEN_OVER : STAT_CLAIMED, loss, err);
     slot_release_job(receipt->slot);
-    run_close(&run);
+    run_close(&receipt->run);
     return rc;
 }
 
@@ -246,8 +287,11 @@ void receive_delivery(struct worker *w, struct slot *slot)
     for (uint32_t tries = 1;; tries++) {
         struct err err = {0};
         enum receive_verdict verdict = RECEIVE_UNKNOWN;
-        enum err_code rc = judge(&receipt, &verdict, &err);
-        if (rc == ERR_OK)
+        bool done = false;
+        enum err_code rc = look(&receipt, &done, &err);
+        if (rc == ERR_OK && !done)
+            rc = judge(&receipt, &verdict, &err);
+        if (rc == ERR_OK && !done)
             rc = act(&receipt, verdict, &err);
         if (rc == ERR_OK || slot_delivery_lost(slot))
             break;

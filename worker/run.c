@@ -100,52 +100,75 @@ static enum job_state claimed_up_to(const struct run *run)
     return run_has_remote_inputs(run) ? JOB_STAGING_INPUTS : JOB_SUBMITTING_JOB;
 }
 
-enum err_code run_claim(struct run *run, bool from_owner, bool charge_loss, const char *detail,
-                        struct err *err)
+static void plan_claim(struct run *run, const struct job_move *first, struct job_claim *ret_claim)
 {
-    struct job *job = run->job;
-    const char *kind = charge_loss ? "lost" : from_owner ? "taken_over" : "claimed";
-    enum err_code rc = run->adopted || run->looked ? ERR_OK : run_look(run, err);
-    if (rc)
-        return rc;
+    const struct job *job = run->job;
     run->looked = false; /* another claim looks again */
     run->note_count = 0;
-    run->notes[run->note_count++] =
-        (struct job_move){.to = job->status, .kind = kind, .detail = detail};
+    run->notes[run->note_count++] = *first;
     enum job_state last = claimed_up_to(run);
     for (size_t i = 0; i < ARRAY_LEN(phases); i++) {
         if (phases[i].state <= last)
             run_note(run, phases[i].state);
     }
-    struct job_claim claim = {
+    *ret_claim = (struct job_claim){
         .id = job->id,
         .epoch = job->epoch,
         .worker = run->w->id,
-        .from_worker = from_owner ? &job->owner_worker : NULL,
         .from_fence = job->fence,
         .tenant = job->tenant,
-        .charge_loss = charge_loss,
         .from = job->status,
         .moves = run->notes,
         .move_count = run->note_count,
     };
+}
+
+void run_plan_claim(struct run *run, struct job_claim *ret_claim)
+{
+    const struct job_move first = {.to = run->job->status, .kind = "claimed"};
+    plan_claim(run, &first, ret_claim);
+}
+
+void run_claimed(struct run *run, const struct job_claim *claim, uint64_t fence)
+{
+    struct job *job = run->job;
+    job->status = reached(run);
+    job->has_owner = true;
+    job->owner_worker = run->w->id;
+    job->losses += claim->charge_loss;
+    job->fence = fence;
+    run->hold.fence = fence;
+    if (run->slot)
+        slot_set_fence(run->slot, fence);
+    if (!run->adopted)
+        set_run(run, fence);
+    log_event(LOG_INFO, "worker.job.claimed", LOG_S("job", run->id_text),
+              LOG_S("how", claim->moves[0].kind), LOG_U("fence", fence),
+              LOG_S("state", job_state_text(job->status)));
+    run->note_count = 0;
+}
+
+enum err_code run_claim(struct run *run, bool from_owner, bool charge_loss, const char *detail,
+                        struct err *err)
+{
+    const struct job_move first = {.to = run->job->status,
+                                   .kind = charge_loss  ? "lost"
+                                           : from_owner ? "taken_over"
+                                                        : "claimed",
+                                   .detail = detail};
+    struct job_claim claim;
+    enum err_code rc = run->adopted || run->looked ? ERR_OK : run_look(run, err);
+    if (rc)
+        return rc;
+    plan_claim(run, &first, &claim);
+    claim.from_worker = from_owner ? &run->job->owner_worker : NULL;
+    claim.charge_loss = charge_loss;
     uint64_t fence = 0;
     int64_t start_us = clock_mono_us();
     rc = job_writer_claim(run->w->writer, &claim, &fence, err);
     if (rc == ERR_OK) {
         metric_observe_us(&stat_claim, clock_mono_us() - start_us);
-        job->status = reached(run);
-        job->has_owner = true;
-        job->owner_worker = run->w->id;
-        job->losses += charge_loss;
-        job->fence = fence;
-        run->hold.fence = fence;
-        if (run->slot)
-            slot_set_fence(run->slot, fence);
-        if (!run->adopted)
-            set_run(run, fence);
-        log_event(LOG_INFO, "worker.job.claimed", LOG_S("job", run->id_text), LOG_S("how", kind),
-                  LOG_U("fence", fence), LOG_S("state", job_state_text(job->status)));
+        run_claimed(run, &claim, fence);
     }
     run->note_count = 0;
     return rc;

@@ -68,6 +68,10 @@ void run_close(struct run *run);
  * ERR_CONFLICT: read the row again. */
 MUST_USE enum err_code run_claim(struct run *run, bool from_owner, bool charge_loss,
                                  const char *detail, struct err *err);
+/* The same in two steps, for a job that nobody owns and whose gate was read: the claim, which leads
+ * into the run, and what follows once it was made. */
+void run_plan_claim(struct run *run, struct job_claim *ret_claim);
+void run_claimed(struct run *run, const struct job_claim *claim, uint64_t fence);
 /* Drives a claimed job until it ended or is left; false: it was fenced, and a delivery that the
  * slot still holds has to be looked at again. */
 bool run_drive(struct run *run);
@@ -91,7 +95,7 @@ MUST_USE enum phase_result run_pause(struct run *run, int64_t pause_ms);
 bool run_has_remote_inputs(const struct run *run);
 
 /* run_end.c */
-/* Records the end, tells it, cleans up, acknowledges. */
+/* Records the end, tells it, acknowledges, cleans up. */
 enum phase_result run_finish(struct run *run);
 /* Kills what runs, removes it, logs both fences. */
 void run_drop(struct run *run);

@@ -135,9 +135,9 @@ enum phase_result run_finish(struct run *run)
                  1);
     announcer_tell(run->w->announcer, &run->job->id, run->end.state);
     run_tell_room(run);
-    clean_up_soon(run);
-    slot_settle(run->slot, BUS_ACK);
+    slot_settle(run->slot, BUS_ACK); /* the next message comes while this run is cleaned up */
     FAULT("worker.acknowledged");
+    clean_up_soon(run);
     return PHASE_DONE;
 }
 

@@ -8,8 +8,11 @@
 #include "common/store/group.h"
 #include "common/store/job_own_txn.h"
 
+struct job_take;
+
 struct job_write { /* one job's claim or move, and what came of it */
     struct group_item item;
+    struct job_take *take; /* what to look at before, or NULL */
     bool is_claim;
     union {
         struct own_claim claim;

@@ -8,22 +8,20 @@
 struct job_writer {
     struct store *store;
     struct group writes;
-    struct group looks;
 };
 
 /* ---- looks ---------------------------------------------------------------------------------- */
 
-struct look {
-    struct group_item item;
+struct job_take {
     struct uuid id;
+    job_judge_fn *judge;
+    void *arg;
     struct job *job; /* NULL: there is none */
     struct job_gate gate;
-    enum err_code rc;
-    struct err err;
 };
 
 struct looks {
-    struct look *items[GROUP_MAX];
+    struct job_take *items[GROUP_MAX];
     size_t count;
 };
 
@@ -41,7 +39,7 @@ struct look_row {
 
 static enum err_code take_look(struct looks *looks, struct look_row *from, struct err *err)
 {
-    struct look *look = NULL;
+    struct job_take *look = NULL;
     for (size_t i = 0; i < looks->count && !look; i++) {
         if (uuid_eq(&looks->items[i]->id, &from->row.job.id))
             look = looks->items[i];
@@ -84,18 +82,6 @@ static enum err_code read_looks(struct txn *txn, void *ctx, struct err *err)
     return rc;
 }
 
-static void look_at(struct job_writer *writer, struct looks *looks)
-{
-    struct err err = {0};
-    enum err_code rc = store_once(writer->store, read_looks, looks, &err);
-    if (rc)
-        forget_looks(looks);
-    for (size_t i = 0; i < looks->count; i++) {
-        looks->items[i]->rc = rc;
-        looks->items[i]->err = err;
-    }
-}
-
 static bool has_id(const struct looks *looks, const struct uuid *id)
 {
     for (size_t i = 0; i < looks->count; i++) {
@@ -105,36 +91,56 @@ static bool has_id(const struct looks *looks, const struct uuid *id)
     return false;
 }
 
-/* A message that came twice is looked at twice: each look has a job of its own. */
-static void look_group(void *arg, struct group_item **items, size_t count)
+/* Those of one statement: a job that is asked for twice is read twice, for each its own. */
+static void next_looks(struct job_write **writes, size_t count, struct looks *ret_looks,
+                       struct job_write **ret_of)
 {
-    struct looks looks = {.count = 0};
+    ret_looks->count = 0;
     for (size_t i = 0; i < count; i++) {
-        struct look *look = (struct look *)items[i];
-        struct looks alone = {.items = {look}, .count = 1};
-        if (has_id(&looks, &look->id))
-            look_at(arg, &alone);
-        else
-            looks.items[looks.count++] = look;
+        struct job_write *write = writes[i];
+        if (!write || has_id(ret_looks, &write->take->id))
+            continue;
+        ret_of[ret_looks->count] = write;
+        ret_looks->items[ret_looks->count++] = write->take;
+        writes[i] = NULL;
     }
-    look_at(arg, &looks);
 }
 
-enum err_code job_writer_look(struct job_writer *writer, const struct uuid *id,
-                              struct job **ret_job, struct job_gate *ret_gate, struct err *err)
+static void judge_one(struct job_write *write)
 {
-    struct look look = {.id = *id};
-    group_do(&writer->looks, &look.item);
-    if (look.rc) {
-        if (err->code == ERR_OK)
-            *err = look.err;
-        return look.rc;
+    struct job_take *take = write->take;
+    const struct job_claim *claim = take->judge(take->arg, &take->job, &take->gate);
+    job_free(TAKE(take->job));
+    write->is_claim = claim != NULL;
+    if (claim)
+        write->claim = own_claim_of(claim);
+}
+
+/* Reads and judges those that want it. What is not to be written has been dealt with then. */
+static void look_first(struct job_writer *writer, struct group_item **items, size_t count)
+{
+    struct job_write *left[GROUP_MAX];
+    struct job_write *of[GROUP_MAX];
+    struct looks looks;
+    size_t wanted = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct job_write *write = (struct job_write *)items[i];
+        if (write->take)
+            left[wanted++] = write;
     }
-    if (!look.job)
-        return no_such_job(id, err);
-    *ret_job = look.job;
-    *ret_gate = look.gate;
-    return ERR_OK;
+    for (next_looks(left, wanted, &looks, of); looks.count > 0;
+         next_looks(left, wanted, &looks, of)) {
+        struct err err = {0};
+        enum err_code rc = store_once(writer->store, read_looks, &looks, &err);
+        if (rc)
+            forget_looks(&looks);
+        for (size_t i = 0; i < looks.count; i++) {
+            of[i]->rc = rc;
+            of[i]->err = err;
+            if (rc == ERR_OK)
+                judge_one(of[i]);
+        }
+    }
 }
 
 /* ---- writes --------------------------------------------------------------------------------- */
@@ -171,26 +177,22 @@ static bool is_of_one_job(enum err_code rc)
     return rc != ERR_OK && rc != ERR_DB_AWAY && rc != ERR_STOPPING;
 }
 
-static void write_group(void *arg, struct group_item **items, size_t count)
+static void write_all(struct job_writer *writer, struct job_batch *batch)
 {
-    struct job_writer *writer = arg;
-    struct job_batch batch = {.count = count};
     struct err err = {0};
-    for (size_t i = 0; i < count; i++)
-        batch.items[i] = (struct job_write *)items[i];
-    enum err_code rc = store_txn(writer->store, write_batch, &batch, &err);
-    if (batch.mismatch) {
-        batch.apart = true;
-        batch.mismatch = false;
+    enum err_code rc = store_txn(writer->store, write_batch, batch, &err);
+    if (batch->mismatch) {
+        batch->apart = true;
+        batch->mismatch = false;
         err_clear(&err);
-        rc = store_txn(writer->store, write_batch, &batch, &err);
+        rc = store_txn(writer->store, write_batch, batch, &err);
     }
-    for (size_t i = 0; i < count && rc; i++) {
-        struct job_write *write = (struct job_write *)items[i];
+    for (size_t i = 0; i < batch->count && rc; i++) {
+        struct job_write *write = batch->items[i];
         struct job_batch alone = {.items = {write}, .count = 1, .apart = true};
         struct err failed = err;
         enum err_code each = rc;
-        if (count > 1 && is_of_one_job(rc)) { /* the others shall not suffer for it */
+        if (batch->count > 1 && is_of_one_job(rc)) { /* the others shall not suffer for it */
             err_clear(&failed);
             each = store_txn(writer->store, write_batch, &alone, &failed);
         }
@@ -201,12 +203,39 @@ static void write_group(void *arg, struct group_item **items, size_t count)
     }
 }
 
+static void write_group(void *arg, struct group_item **items, size_t count)
+{
+    struct job_batch batch = {.count = 0};
+    look_first(arg, items, count);
+    for (size_t i = 0; i < count; i++) {
+        struct job_write *write = (struct job_write *)items[i];
+        if (!write->take || write->is_claim)
+            batch.items[batch.count++] = write;
+    }
+    if (batch.count > 0)
+        write_all(arg, &batch);
+}
+
 static enum err_code write(struct job_writer *writer, struct job_write *what, struct err *err)
 {
     group_do(&writer->writes, &what->item);
     if (what->rc && err->code == ERR_OK)
         *err = what->err;
     return what->rc;
+}
+
+enum err_code job_writer_take(struct job_writer *writer, const struct uuid *id, job_judge_fn *judge,
+                              void *arg, uint64_t *ret_fence, struct err *err)
+{
+    struct job_take take = {.id = *id, .judge = judge, .arg = arg};
+    struct job_write what = {.take = &take};
+    enum err_code rc = write(writer, &what, err);
+    if (rc)
+        return rc;
+    if (what.is_claim)
+        FAULT("job.claim.after_commit");
+    *ret_fence = what.is_claim ? what.claim.fence : 0;
+    return ERR_OK;
 }
 
 enum err_code job_writer_claim(struct job_writer *writer, const struct job_claim *claim,
@@ -241,7 +270,6 @@ enum err_code job_writer_open(struct store *store, struct job_writer **ret_write
         return err_set(err, ERR_NOMEM, "no memory for a writer");
     writer->store = store;
     group_init(&writer->writes, write_group, writer);
-    group_init(&writer->looks, look_group, writer);
     *ret_writer = writer;
     return ERR_OK;
 }
@@ -251,6 +279,5 @@ void job_writer_free(struct job_writer *writer)
     if (!writer)
         return;
     group_done(&writer->writes);
-    group_done(&writer->looks);
     free(writer);
 }

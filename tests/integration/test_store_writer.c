@@ -21,6 +21,7 @@ struct slot {
     pthread_t thread;
     pthread_barrier_t *together;
     struct uuid id;
+    bool takes;          /* looks and claims in one go */
     uint64_t from_fence; /* as this slot believes */
     enum err_code claimed;
     uint64_t fence;
@@ -33,20 +34,49 @@ static const enum job_state way[] = {JOB_PENDING,     JOB_PROCESSING_INPUTS, JOB
                                      JOB_STAGING_JOB, JOB_SUBMITTING_JOB,    JOB_RUNNING,
                                      JOB_ARCHIVING,   JOB_FINISHED};
 
+static const struct job_move claim_moves[] = {{.to = JOB_PENDING, .kind = "claimed"},
+                                              {.to = JOB_PROCESSING_INPUTS},
+                                              {.to = JOB_STAGING_INPUTS},
+                                              {.to = JOB_STAGING_JOB},
+                                              {.to = JOB_SUBMITTING_JOB}};
+
+static struct job_claim claim_of(const struct slot *slot)
+{
+    return (struct job_claim){.id = slot->id,
+                              .epoch = 1,
+                              .worker = worker,
+                              .from_fence = slot->from_fence,
+                              .tenant = "acme",
+                              .from = JOB_PENDING,
+                              .moves = claim_moves,
+                              .move_count = ARRAY_LEN(claim_moves)};
+}
+
 static enum err_code claim(struct slot *slot, struct err *err)
 {
-    struct job_move moves[5] = {{.to = JOB_PENDING, .kind = "claimed"}};
-    for (size_t i = 1; i < ARRAY_LEN(moves); i++)
-        moves[i] = (struct job_move){.to = way[i]};
-    const struct job_claim claim = {.id = slot->id,
-                                    .epoch = 1,
-                                    .worker = worker,
-                                    .from_fence = slot->from_fence,
-                                    .tenant = "acme",
-                                    .from = JOB_PENDING,
-                                    .moves = moves,
-                                    .move_count = ARRAY_LEN(moves)};
+    const struct job_claim claim = claim_of(slot);
     return job_writer_claim(writer, &claim, &slot->fence, err);
+}
+
+/* What take_it() found. */
+struct found {
+    const struct slot *slot;
+    struct job *job;
+    int times;
+    bool want; /* a claim, if nobody owns it */
+    struct job_claim claim;
+};
+
+static const struct job_claim *see(void *arg, struct job **take_job, const struct job_gate *gate)
+{
+    struct found *found = arg;
+    (void)gate;
+    found->times++;
+    found->job = TAKE(*take_job);
+    if (!found->want || !found->job || found->job->has_owner)
+        return NULL;
+    found->claim = claim_of(found->slot);
+    return &found->claim;
 }
 
 static enum err_code end(const struct slot *slot, struct err *err)
@@ -69,12 +99,14 @@ static void *drive(void *arg)
 {
     struct slot *slot = arg;
     struct err err = {0};
-    AUTO(job_free) struct job *job = NULL;
-    struct job_gate gate;
+    struct found found = {.slot = slot, .want = slot->takes};
     (void)pthread_barrier_wait(slot->together);
-    assert_ok(job_writer_look(writer, &slot->id, &job, &gate, &err));
-    assert_true(uuid_eq(&job->id, &slot->id));
-    slot->claimed = claim(slot, &err);
+    slot->claimed = job_writer_take(writer, &slot->id, see, &found, &slot->fence, &err);
+    assert_int_equal(found.times, 1);
+    assert_true(uuid_eq(&found.job->id, &slot->id));
+    if (slot->claimed == ERR_OK && slot->fence == 0)
+        slot->claimed = claim(slot, &err);
+    job_free(found.job);
     if (slot->claimed == ERR_OK) {
         err_clear(&err);
         slot->ended = end(slot, &err);
@@ -138,7 +170,8 @@ static void assert_ended(const struct slot *slot)
 static void fill(struct slot *slots, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        slots[i] = (struct slot){.id = test_submit(test.store), .out_bytes = 100 + i};
+        slots[i] =
+            (struct slot){.id = test_submit(test.store), .takes = i % 4 != 1, .out_bytes = 100 + i};
 }
 
 /* ---- the tests ------------------------------------------------------------------------------ */
@@ -232,15 +265,17 @@ static void a_look_tells_of_each_job_also_twice_and_of_none(void **unused)
     (void)unused;
     struct slot slots[SLOTS];
     struct err err = {0};
-    struct job *job = NULL;
-    struct job_gate gate;
+    uint64_t fence = 7;
+    struct found found = {.want = true};
     fill(slots, SLOTS);
     for (size_t i = 1; i < SLOTS; i++)
         slots[i].id = slots[i % 3].id;
     drive_all(slots, SLOTS); /* each look is asserted in there */
     const struct uuid nobody = uuid_v7();
-    assert_code(job_writer_look(writer, &nobody, &job, &gate, &err), ERR_NOT_FOUND);
-    assert_null(job);
+    assert_ok(job_writer_take(writer, &nobody, see, &found, &fence, &err));
+    assert_int_equal(found.times, 1);
+    assert_null(found.job);
+    assert_int_equal(fence, 0);
 }
 
 #ifdef SLUICE_FAULTS
