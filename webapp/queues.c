@@ -127,8 +127,7 @@ static enum err_code reply_queue(struct request *req, unsigned status, const cha
     json_t *view = queue_view(&queue);
     if (warnings)
         json_object_set_new(view, "warnings", warnings);
-    else
-        rc = put_state(req, &queue, view, err);
+    rc = put_state(req, &queue, view, err);
     if (rc) {
         json_decref(view);
     } else {
