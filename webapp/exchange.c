@@ -294,7 +294,9 @@ static enum MHD_Result on_end(struct exchange *x, const char *method)
     if (x->refusal.code)
         return refuse(x);
     if (x->req.route->id == ROUTE_livez) { /* answered however busy the handler threads are */
-        enum err_code rc = x->req.route->handler(&x->req, &x->refusal);
+        enum err_code rc = request_check(&x->req, &x->refusal);
+        if (rc == ERR_OK)
+            rc = x->req.route->handler(&x->req, &x->refusal);
         return rc ? refuse(x) : send_reply(x, &x->req.reply);
     }
     if (hand_over(x, false) == MHD_YES)
