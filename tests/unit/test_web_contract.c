@@ -216,6 +216,16 @@ static void every_error_is_in_the_response_of_its_status(void **unused)
     }
 }
 
+static void every_body_has_an_example(void **unused)
+{
+    (void)unused;
+    for (size_t i = 0; i < ROUTE_COUNT; i++) {
+        if (route_has_body(&routes[i]) &&
+            json_array_size(json_object_get(schema(routes[i].body), "examples")) == 0)
+            fail_msg("%s has no examples", routes[i].body);
+    }
+}
+
 static int read_contract(void **unused)
 {
     (void)unused;
@@ -241,6 +251,7 @@ int main(void)
         TEST(every_state_condition_and_role_is_in_the_contract),
         TEST(every_member_of_a_request_is_in_the_contract),
         TEST(every_error_is_in_the_response_of_its_status),
+        TEST(every_body_has_an_example),
     };
     return cmocka_run_group_tests(tests, read_contract, drop_contract);
 }
