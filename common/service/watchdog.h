@@ -5,9 +5,9 @@
 /* watchdog: proves to systemd (WatchdogSec=) that the process works. The loops that everything
  * depends on say each time round by when they will come round again; as long as all keep their word
  * the thread that takes signals says so to systemd. A loop that hangs, a lock that nobody gives
- * back or a stopped process ends that, and systemd starts the program anew. Without systemd only
- * the log is told. Threads: locked. Memory: a loop is the caller's, and lives until
- * watchdog_leave(). */
+ * back or a stopped process ends that, and systemd starts the program anew. Without WatchdogSec=
+ * nobody looks.
+ * Threads: locked. Memory: a loop is the caller's, and lives until watchdog_leave(). */
 
 #include "common/base/base.h"
 

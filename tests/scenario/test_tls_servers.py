@@ -3,6 +3,8 @@
 servers that they do not. The broker wants a certificate of ours as well."""
 
 import json
+import os
+import shlex
 
 import pytest
 
@@ -89,6 +91,37 @@ def test_the_doctor_looks_at_both_servers_over_tls(secured):
     found = json.loads(secured.run("doctor", "-o", "json").stdout)
     broker = [one for one in found if one["check"] in ("broker", "database")]
     assert broker and {one["result"] for one in broker} == {"ok"}, broker
+
+
+def documented(start, end):
+    """What docs/security.md has between these words: the first of it."""
+    path = os.path.join(os.path.dirname(__file__), "../../docs/security.md")
+    with open(path, encoding="utf-8") as page:
+        return page.read().split(start, 1)[1].split(end, 1)[0]
+
+
+def test_accounts_with_no_more_than_the_documentation_gives_them_will_do(secured):
+    """The statements of docs/security.md, on a schema and a virtual host of their own."""
+    sql = documented("```sql", "```").replace("sluice.*", "least.*").replace("'sluice", "'least")
+    secured.servers.mariadb.sql("CREATE DATABASE least CHARACTER SET utf8mb4;" + sql)
+    words = shlex.split(documented("rabbitmqctl set_permissions -p sluice sluice", "\n"))
+    secured.servers.rabbitmq.ctl("add_vhost", "least")
+    secured.servers.rabbitmq.ctl("add_user", "least", "PASSWORD")
+    secured.servers.rabbitmq.ctl("set_permissions", "-p", "least", "least", *words)
+    own = {"db_name": "least", "db_user": "least", "db_password": "PASSWORD", "amqp_user": "least",
+           "amqp_password": "PASSWORD", "amqp_vhost": "least", "worker_work_root": secured.path("w")}
+    refused = secured.run("migrate", **own)
+    assert refused.returncode != 0 and "denied" in refused.stderr, refused.stderr
+    made = secured.run("migrate", **(own | {"db_user": "least_migrate"}))
+    assert made.returncode == 0, made.stderr
+    ann = secured.client(secured.web("least-web", **own))
+    secured.worker(name="least-1", **own)
+    for kind in ("recovery", "alternate", "deadletter"):
+        secured.reader(kind, f"least-{kind}", **own)
+    assert ann.wait_end(ann.submit("true"))["status"] == "FINISHED"
+    wait_until("its tenant to be led", lambda: secured.run("doctor", **own).returncode == 0, 30, 1)
+    assert secured.run("audit", **own).returncode == 0
+    ann.accepted.clear()  # they are in a schema that goes with the servers
 
 
 def waiting(site, name, **settings):
