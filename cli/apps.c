@@ -2,6 +2,7 @@
 /* apps, app get/put/rm/enable/disable. */
 
 #include "cli/cli.h"
+#include "cli/request.h"
 
 struct config_flag flags_apps[] = {{.name = NULL}};
 struct config_flag flags_app_get[] = {{.name = NULL}};
@@ -44,14 +45,10 @@ int cmd_app_get(struct cli *cli)
 
 int cmd_app_put(struct cli *cli)
 {
-    json_error_t reason;
-    const char *file = cli->operands[2];
-    CLI_JSON_AUTO json_t *body = strcmp(file, "-") == 0
-                                     ? json_loadf(stdin, JSON_REJECT_DUPLICATES, &reason)
-                                     : json_load_file(file, JSON_REJECT_DUPLICATES, &reason);
-    if (!body)
-        return cli_fail(CLI_USAGE, "%s: %s (line %d, column %d)", file, reason.text, reason.line,
-                        reason.column);
+    CLI_JSON_AUTO json_t *body = NULL;
+    int status = request_read_json(cli->operands[2], &body);
+    if (status != CLI_DONE)
+        return status;
     return call_app(cli, "PUT", "", body, true);
 }
 

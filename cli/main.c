@@ -106,6 +106,21 @@ static const struct cli_command *find_command(int argc, char **argv, int *ret_wo
     return command ? command : command_named(argv[0]);
 }
 
+/* "dead" alone is none, but has members. */
+static int unknown_command(const char *word)
+{
+    BUF_AUTO struct buf members = BUF_INIT(1024);
+    size_t length = strlen(word);
+    for (size_t i = 0; i < cli_command_count; i++) {
+        const char *name = cli_commands[i].name;
+        if (strncmp(name, word, length) == 0 && name[length] == ' ')
+            buf_addf(&members, " %s", name + length + 1);
+    }
+    if (members.len > 0)
+        return cli_fail(CLI_USAGE, "'%s' wants one of:%s", word, buf_text(&members));
+    return cli_fail(CLI_USAGE, "'%s' is not a command; 'sluice help' lists them", word);
+}
+
 static bool parse_output(struct cli *cli)
 {
     const char *text = cli_value(cli, "output", "table");
@@ -156,7 +171,7 @@ int main(int argc, char **argv)
         argv[1] += 2;
     struct cli cli = {.command = find_command(argc - 1, argv + 1, &words), .flags = flags};
     if (!cli.command)
-        return cli_fail(CLI_USAGE, "'%s' is not a command; 'sluice help' lists them", argv[1]);
+        return unknown_command(argv[1]);
     for (const struct config_flag *flag = cli.command->flags; flag->name; flag++)
         flags[used++] = *flag;
     for (const struct config_flag *flag = common_flags; flag->name; flag++)

@@ -7,15 +7,27 @@
 
 #define INPUT_BYTES_MAX ((size_t)1024 * 1024)
 
-static int load_file(const char *path, json_t **ret_request)
+int request_read_json(const char *path, json_t **ret_json)
 {
     json_error_t reason;
-    json_t *request = strcmp(path, "-") == 0
-                          ? json_loadf(stdin, JSON_REJECT_DUPLICATES, &reason)
-                          : json_load_file(path, JSON_REJECT_DUPLICATES, &reason);
-    if (!request)
-        return cli_fail(CLI_USAGE, "%s: %s (line %d, column %d)", path, reason.text, reason.line,
-                        reason.column);
+    bool is_stdin = strcmp(path, "-") == 0;
+    json_t *json = is_stdin ? json_loadf(stdin, JSON_REJECT_DUPLICATES, &reason)
+                            : json_load_file(path, JSON_REJECT_DUPLICATES, &reason);
+    if (!json && reason.line < 0) /* it could not be opened; the text names it */
+        return cli_fail(CLI_USAGE, "%s", reason.text);
+    if (!json)
+        return cli_fail(CLI_USAGE, "%s: %s (line %d, column %d)", is_stdin ? "stdin" : path,
+                        reason.text, reason.line, reason.column);
+    *ret_json = json;
+    return CLI_DONE;
+}
+
+static int load_file(const char *path, json_t **ret_request)
+{
+    json_t *request = NULL;
+    int status = request_read_json(path, &request);
+    if (status != CLI_DONE)
+        return status;
     if (!json_is_object(request)) {
         json_decref(request);
         return cli_fail(CLI_USAGE, "%s: a JSON object is wanted", path);

@@ -56,6 +56,9 @@ struct request_lists {
         .doc = "a request to begin with; - for stdin"                                              \
     }
 
+/* A JSON file, - for stdin; ret_json is the caller's to drop. */
+int request_read_json(const char *path, json_t **ret_json);
+
 /* ret_request is the caller's to drop. */
 int request_build(const struct cli *cli, json_t **ret_request);
 

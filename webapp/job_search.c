@@ -89,6 +89,12 @@ static enum err_code read_text(const struct request *req, const char *name, char
     return ERR_OK;
 }
 
+#define JOB_STATE(name, text, ends, next) " " text
+static const char all_states[] =
+#include "common/model/job_state.def"
+    ;
+#undef JOB_STATE
+
 /* "status=RUNNING,PENDING", and as often as one likes. */
 static enum err_code read_states(const struct request *req, unsigned *states, struct err *err)
 {
@@ -99,8 +105,9 @@ static enum err_code read_states(const struct request *req, unsigned *states, st
             struct sv word = {list.ptr, comma ? (size_t)(comma - list.ptr) : list.len};
             enum job_state state;
             if (!job_state_parse(word, &state))
-                return err_set_at(err, ERR_INVALID, "?status", "'%.*s' is not a state of a job",
-                                  (int)(word.len < 40 ? word.len : 40), word.ptr);
+                return err_set_at(err, ERR_INVALID, "?status",
+                                  "'%.*s' is not a state of a job; there are%s",
+                                  (int)(word.len < 40 ? word.len : 40), word.ptr, all_states);
             *states |= 1u << state;
             size_t step = word.len + (comma != NULL);
             list = (struct sv){list.ptr + step, list.len - step};
