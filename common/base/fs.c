@@ -196,6 +196,52 @@ enum err_code fs_remove_tree(int dir_fd, const char *path, struct err *err)
     return rc;
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion): at most FS_DEPTH_MAX deep */
+static enum err_code add_sizes(int dir_fd, int depth, uint64_t *bytes, struct err *err)
+{
+    int copy = fcntl(dir_fd, F_DUPFD_CLOEXEC, 0);
+    DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+    if (!dir) {
+        fd_close(&copy);
+        return err_set_errno(err, ERR_IO, errno, "cannot read a directory");
+    }
+    enum err_code rc = ERR_OK;
+    struct dirent *entry = NULL;
+    while (rc == ERR_OK && (entry = readdir(dir)) != NULL) { /* NOLINT(concurrency-mt-unsafe) */
+        struct stat status;
+        bool is_itself = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
+        if (is_itself || fstatat(dir_fd, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0)
+            continue;
+        if (S_ISREG(status.st_mode))
+            *bytes += (uint64_t)status.st_size;
+        if (!S_ISDIR(status.st_mode) || depth == FS_DEPTH_MAX)
+            continue;
+        FD_AUTO int child =
+            openat(dir_fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (child >= 0)
+            rc = add_sizes(child, depth + 1, bytes, err);
+    }
+    (void)closedir(dir);
+    return rc;
+}
+
+enum err_code fs_tree_size(int dir_fd, const char *path, uint64_t *ret_bytes, struct err *err)
+{
+    FD_AUTO int fd = -1;
+    uint64_t bytes = 0;
+    enum err_code rc =
+        fs_open_beneath(dir_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, &fd, err);
+    if (rc == ERR_NOT_FOUND) {
+        err_clear(err);
+        rc = ERR_OK;
+    } else if (rc == ERR_OK) {
+        rc = add_sizes(fd, 0, &bytes, err);
+    }
+    if (rc == ERR_OK)
+        *ret_bytes = bytes;
+    return rc;
+}
+
 bool fs_path_is_safe(struct sv path)
 {
     if (path.len == 0 || path.len > FS_PATH_MAX || memchr(path.ptr, 0, path.len))

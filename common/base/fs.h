@@ -30,6 +30,10 @@ MUST_USE enum err_code fs_write_sync(int dir_fd, const char *name, struct sv byt
                                      struct err *err);
 /* rm -rf beneath dir_fd, symbolic links not followed; a missing path is no error. */
 MUST_USE enum err_code fs_remove_tree(int dir_fd, const char *path, struct err *err);
+/* The bytes of the files beneath path, together, symbolic links not followed; 0 for a missing one.
+ */
+MUST_USE enum err_code fs_tree_size(int dir_fd, const char *path, uint64_t *ret_bytes,
+                                    struct err *err);
 /* A relative path that cannot leave its root: not empty, no "..", no empty part, no NUL, no
  * leading '/', at most 1024 bytes. */
 bool fs_path_is_safe(struct sv path);

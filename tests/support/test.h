@@ -14,6 +14,7 @@
 #include "common/base/err.h"
 
 #define TEST(function) cmocka_unit_test(function)
+#define TEST_SETUP(function, setup) cmocka_unit_test_setup(function, setup)
 
 /* The call succeeded; its text is printed if not. */
 #define assert_ok(call)                                                                            \

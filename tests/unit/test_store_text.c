@@ -35,6 +35,7 @@ static void a_statement_without_its_end_is_told(void **unused)
 static void every_file_of_sql_ends_its_statements_and_rises_in_number(void **unused)
 {
     (void)unused;
+    uint32_t last = 0;
     for (size_t i = 0; i < migration_count; i++) {
         struct sv rest = sv_of(migrations[i].text);
         struct sv statement = {0};
@@ -43,9 +44,10 @@ static void every_file_of_sql_ends_its_statements_and_rises_in_number(void **unu
             statements++;
         assert_int_equal(rest.len, 0);
         assert_true(statements > 0);
-        assert_int_equal(migrations[i].number, i + 1);
+        assert_true(migrations[i].number > last);
+        last = migrations[i].number;
     }
-    assert_int_equal(migrate_newest(), migration_count);
+    assert_int_equal(migrate_newest(), last);
 }
 
 static void the_schema_uses_only_what_mysql_and_mariadb_share(void **unused)

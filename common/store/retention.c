@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT */
+#include "common/store/retention.h"
+
+#include "common/base/clock.h"
+#include "common/base/fault.h"
+#include "common/base/fs.h"
+#include "common/base/log.h"
+#include "common/store/retention_impl.h"
+#include "common/store/tenant_store.h"
+
+#include <fcntl.h>
+
+#define DAY_US INT64_C(86400000000)
+#define HOUR_US INT64_C(3600000000)
+#define ROWS_AT_ONCE 200 /* of what is no job */
+
+/* ---- policy ---------------------------------------------------------------------------------- */
+
+struct retention_policy retention_policy_of(const struct config *cfg)
+{
+    return (struct retention_policy){
+        .days =
+            {
+#define RETENTION(id, name, state, what) [RETENTION_OF_##id] = cfg->retention_##name##_days,
+#include "common/store/retention.def"
+#undef RETENTION
+            },
+        .key_hours = cfg->limits_idempotency_hours,
+        .load_percent = cfg->retention_load_percent,
+    };
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* A job that ended before this was submitted before it: its key is forgotten (an hour is for the
+ * sweeper that forgets keys), and no message of it waits. */
+static int64_t job_limit(const struct retention_policy *policy, const struct retention_row *row,
+                         int64_t limit_us)
+{
+    limit_us = least(limit_us, row->now_us - (int64_t)(policy->key_hours + 1) * HOUR_US);
+    return row->outbox_us > 0 ? least(limit_us, row->outbox_us) : limit_us;
+}
+
+int64_t retention_limit(const struct retention_policy *policy, enum retention_kind kind,
+                        const struct retention_row *row, int64_t before_us)
+{
+    bool is_job = retention_state(kind) != NULL;
+    if (before_us > 0)
+        return is_job ? job_limit(policy, row, before_us) : 0;
+    if (policy->days[kind] == 0)
+        return 0;
+    int64_t limit_us = row->now_us - (int64_t)policy->days[kind] * DAY_US;
+    return is_job ? job_limit(policy, row, limit_us) : limit_us;
+}
+
+int64_t retention_orphan_limit(const struct retention_policy *policy,
+                               const struct retention_row *row)
+{
+    int64_t limit_us = row->now_us;
+    bool any = false;
+    for (int kind = 0; kind < RETENTION_KIND_COUNT; kind++) {
+        if (!retention_state((enum retention_kind)kind) || policy->days[kind] == 0)
+            continue;
+        any = true;
+        limit_us = least(limit_us, retention_limit(policy, (enum retention_kind)kind, row, 0));
+    }
+    return any ? limit_us : 0;
+}
+
+/* ---- a pause between batches ----------------------------------------------------------------- */
+
+enum err_code retention_rest(struct retention_pass *pass, int64_t began_ms, struct err *err)
+{
+    int64_t took_ms = clock_mono_ms() - began_ms + 1;
+    uint32_t load = pass->policy->load_percent;
+    if (pass->rest && pass->rest(pass->arg, took_ms * (100 - load) / load))
+        return err_set(err, ERR_STOPPING, "the end was asked for");
+    if (pass->is_dry)
+        return ERR_OK;
+    return retention_store_lead(pass->store, &pass->holder, pass->lease_ms, err);
+}
+
+/* ---- jobs ------------------------------------------------------------------------------------ */
+
+/* false: it could not be removed, and is told. */
+static bool remove_output(struct retention_pass *pass, int tenant_fd, const struct uuid *id)
+{
+    char text[UUID_TEXT_SIZE];
+    struct err err = {0};
+    uint64_t bytes = 0;
+    enum err_code rc = fs_tree_size(tenant_fd, uuid_text(id, text), &bytes, &err);
+    if (rc == ERR_OK && !pass->is_dry)
+        rc = fs_remove_tree(tenant_fd, text, &err);
+    if (rc) {
+        pass->report.failed++;
+        log_event(LOG_WARN, "retention.output.stays", LOG_S("job", text),
+                  LOG_S("detail", err.text));
+        return false;
+    }
+    pass->report.bytes += bytes;
+    return true;
+}
+
+/* The first *count of ids are then those whose output is gone, and so may go themselves. */
+static enum err_code remove_outputs(struct retention_pass *pass, const char *tenant,
+                                    struct uuid *ids, size_t *count, struct err *err)
+{
+    FD_AUTO int fd = -1;
+    size_t gone = 0;
+    enum err_code rc =
+        fs_open_beneath(pass->archive_fd, tenant, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, &fd, err);
+    if (rc == ERR_NOT_FOUND) { /* no job of the tenant has any */
+        err_clear(err);
+        return ERR_OK;
+    }
+    for (size_t i = 0; rc == ERR_OK && i < *count; i++) {
+        if (remove_output(pass, fd, &ids[i]))
+            ids[gone++] = ids[i];
+    }
+    *count = gone;
+    return rc;
+}
+
+static enum err_code remove_batch(struct retention_pass *pass,
+                                  const struct retention_search *search, struct uuid *ids,
+                                  size_t count, struct err *err)
+{
+    struct retention_removed removed = {0};
+    enum err_code rc = remove_outputs(pass, search->tenant, ids, &count, err);
+    FAULT("retention.output.removed");
+    if (rc || count == 0)
+        return rc;
+    if (pass->is_dry) {
+        removed.jobs = count;
+        rc = retention_store_count_events(pass->store, ids, count, &removed.events, err);
+    } else {
+        rc = retention_store_remove_jobs(pass->store, ids, count, search->limit_us, &removed, err);
+    }
+    if (rc)
+        return rc;
+    pass->report.rows[search->kind] += removed.jobs;
+    pass->report.events += removed.events;
+    return ERR_OK;
+}
+
+static enum err_code remove_jobs(struct retention_pass *pass, struct retention_search *search,
+                                 struct err *err)
+{
+    struct uuid ids[RETENTION_AT_ONCE];
+    size_t count = RETENTION_AT_ONCE;
+    enum err_code rc = ERR_OK;
+    while (rc == ERR_OK && count == RETENTION_AT_ONCE) {
+        int64_t began_ms = clock_mono_ms();
+        rc = retention_store_find(pass->store, search, ids, &count, err);
+        if (rc || count == 0)
+            return rc;
+        search->after = ids[count - 1];
+        rc = remove_batch(pass, search, ids, count, err);
+        if (rc == ERR_OK)
+            rc = retention_rest(pass, began_ms, err);
+    }
+    return rc;
+}
+
+static enum err_code remove_of_tenant(struct retention_pass *pass, const char *tenant,
+                                      const struct retention_row *row, struct err *err)
+{
+    enum err_code rc = ERR_OK;
+    for (int i = 0; rc == ERR_OK && i < RETENTION_KIND_COUNT; i++) {
+        enum retention_kind kind = (enum retention_kind)i;
+        struct retention_search search = {.tenant = tenant, .kind = kind};
+        if (!retention_state(kind))
+            continue;
+        search.limit_us = retention_limit(pass->policy, kind, row, pass->before_us);
+        if (search.limit_us > 0)
+            rc = remove_jobs(pass, &search, err);
+    }
+    return rc;
+}
+
+static enum err_code remove_of_tenants(struct retention_pass *pass, const struct retention_row *row,
+                                       struct err *err)
+{
+    struct tenant_name *tenants = NULL;
+    size_t count = 0;
+    if (pass->tenant)
+        return remove_of_tenant(pass, pass->tenant, row, err);
+    enum err_code rc = tenant_store_list(pass->store, &tenants, &count, err);
+    for (size_t i = 0; rc == ERR_OK && i < count; i++)
+        rc = remove_of_tenant(pass, tenants[i].text, row, err);
+    free(tenants);
+    return rc;
+}
+
+/* ---- what is no job -------------------------------------------------------------------------- */
+
+static enum err_code remove_rows(struct retention_pass *pass, enum retention_kind kind,
+                                 int64_t limit_us, struct err *err)
+{
+    uint64_t rows = ROWS_AT_ONCE;
+    enum err_code rc = ERR_OK;
+    if (pass->is_dry)
+        return retention_store_count(pass->store, kind, limit_us, &pass->report.rows[kind], err);
+    while (rc == ERR_OK && rows == ROWS_AT_ONCE) {
+        int64_t began_ms = clock_mono_ms();
+        rc = retention_store_remove(pass->store, kind, limit_us, ROWS_AT_ONCE, &rows, err);
+        if (rc || rows == 0)
+            return rc;
+        pass->report.rows[kind] += rows;
+        rc = retention_rest(pass, began_ms, err);
+    }
+    return rc;
+}
+
+static enum err_code remove_others(struct retention_pass *pass, const struct retention_row *row,
+                                   struct err *err)
+{
+    enum err_code rc = ERR_OK;
+    for (int i = 0; rc == ERR_OK && i < RETENTION_KIND_COUNT; i++) {
+        enum retention_kind kind = (enum retention_kind)i;
+        int64_t limit_us = retention_limit(pass->policy, kind, row, 0);
+        if (!retention_state(kind) && limit_us > 0)
+            rc = remove_rows(pass, kind, limit_us, err);
+    }
+    return rc;
+}
+
+enum err_code retention_run(struct retention_pass *pass, struct err *err)
+{
+    struct retention_row row = {0};
+    pass->report = (struct retention_report){0};
+    enum err_code rc = retention_store_get(pass->store, &row, err);
+    if (rc == ERR_OK && !pass->is_dry)
+        rc = retention_store_begun(pass->store, &pass->holder, err);
+    if (rc == ERR_OK)
+        rc = remove_of_tenants(pass, &row, err);
+    if (rc == ERR_OK && !pass->tenant && pass->before_us == 0)
+        rc = remove_others(pass, &row, err);
+    if (rc == ERR_OK && pass->sweeps)
+        rc = retention_sweep(pass, retention_orphan_limit(pass->policy, &row), err);
+    return rc;
+}
