@@ -5,6 +5,7 @@
 
 #include "common/store/feed_store.h"
 #include "common/store/job_store.h"
+#include "common/store/retention_store.h"
 
 static enum err_code add_type(struct listen_filter *filter, struct sv word, struct err *err)
 {
@@ -66,13 +67,26 @@ static enum err_code read_filter(const struct request *req, struct listen_filter
     return job_store_get(req->web->store, req->who.tenant, &filter->job, &job, err);
 }
 
+/* after 0: he wants all that there is. Whoever comes back after long may have missed events that
+ * nobody can tell him any more; and the newest of all may be one of these. */
 static enum err_code check_place(const struct request *req, const char *pointer, uint64_t after,
                                  struct err *err)
 {
     uint64_t newest = 0;
+    struct retention_row row;
     enum err_code rc = feed_newest(req->web->store, &newest, err);
-    if (rc || after <= newest)
+    if (rc || after == 0)
         return rc;
+    rc = retention_store_get(req->web->store, &row, err);
+    if (rc)
+        return rc;
+    if (after < row.events_upto)
+        return err_set_at(err, ERR_GONE, pointer,
+                          "events up to %llu may have been removed: begin again without it, and "
+                          "read the jobs anew",
+                          (unsigned long long)row.events_upto);
+    if (after <= newest || after == row.events_upto)
+        return ERR_OK;
     return err_set_at(err, ERR_INVALID, pointer,
                       "there is no event %llu yet; the newest is %llu: begin again without it",
                       (unsigned long long)after, (unsigned long long)newest);

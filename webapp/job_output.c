@@ -79,6 +79,18 @@ static enum err_code follow(struct request *req, const struct job *job, const ch
     return follow_start(req, job, stream, offset, err);
 }
 
+/* Nothing is there: the job did not run, or wrote nothing, or it did and that has been removed (by
+ * retention, just before the job itself goes, or by somebody's hand). */
+static enum err_code reply_absent(struct request *req, const struct job *job, const char *stream,
+                                  struct err *err)
+{
+    const struct job_stream *kept = strcmp(stream, "stdout") == 0 ? &job->out : &job->errs;
+    if (job_state_ends(job->status) && kept->kept_bytes > 0)
+        return err_set(err, ERR_GONE, "the output of this job has been removed");
+    reply_nothing(req);
+    return ERR_OK;
+}
+
 enum err_code job_output(struct request *req, struct err *err)
 {
     AUTO(job_free) struct job *job = NULL;
@@ -107,8 +119,7 @@ enum err_code job_output(struct request *req, struct err *err)
         *err = absent;
         return rc;
     }
-    reply_nothing(req); /* it has not run, or wrote nothing */
-    return ERR_OK;
+    return reply_absent(req, job, stream, err);
 }
 
 /* ---- archived files -------------------------------------------------------------------------- */

@@ -7,6 +7,7 @@
 #include "common/base/log.h"
 #include "common/model/ended.h"
 #include "common/service/daemon.h"
+#include "common/service/presence.h"
 #include "common/service/servers.h"
 #include "webapp/audit_note.h"
 #include "webapp/follow.h"
@@ -131,6 +132,8 @@ static enum err_code web_open(struct web *web, struct err *err)
     if (rc == ERR_OK)
         rc = sweeper_open(web->store, web->cfg->limits_idempotency_hours, &web->sweeper, err);
     if (rc == ERR_OK)
+        rc = presence_start(web->store, SERVICE, &web->presence, err);
+    if (rc == ERR_OK)
         rc = open_bus(web, err);
     if (rc == ERR_OK)
         rc = open_outbox(web, err);
@@ -165,6 +168,7 @@ static void web_close(struct web *web)
     outbox_close(web->outbox);
     router_free(web->router);
     sweeper_free(web->sweeper);
+    presence_stop(web->presence);
     probe_close(web->probe);
     auditor_free(web->auditor);
     shares_close(web->users);

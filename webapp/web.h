@@ -21,6 +21,7 @@ struct auditor;
 struct waiters;
 struct followers;
 struct listeners;
+struct presence;
 struct sweeper;
 struct probe;
 struct shares;
@@ -39,6 +40,7 @@ struct web {
     struct followers *followers;
     struct listeners *listeners;
     struct sweeper *sweeper;
+    struct presence *presence;
     struct probe *probe;
     struct auditor *auditor;
     struct shares *users;

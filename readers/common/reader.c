@@ -9,6 +9,7 @@
 #include "common/service/daemon.h"
 #include "common/service/metrics.h"
 #include "common/service/monitor.h"
+#include "common/service/presence.h"
 #include "common/service/servers.h"
 #include "common/service/watchdog.h"
 #include "readers/common/handle.h"
@@ -29,6 +30,7 @@ struct reader {
     struct bus_publisher *pub;
     struct bus_consumer *consumer;
     struct notify *notify;
+    struct presence *presence;
     pthread_t thread;
     bool thread_runs;
     pthread_mutex_t lock;
@@ -217,6 +219,8 @@ static enum err_code run(struct reader *reader, struct err *err)
         rc = open_bus(reader, err);
     if (rc == ERR_OK)
         rc = start_monitor(reader, &monitor, err);
+    if (rc == ERR_OK)
+        rc = presence_start(reader->store, reader->kind->service, &reader->presence, err);
     if (rc == ERR_OK && store_wait_ready(reader->store, daemon_stop_flag(), &waited) == ERR_OK)
         rc = start_handler(reader, err);
     if (rc == ERR_OK) {
@@ -228,6 +232,7 @@ static enum err_code run(struct reader *reader, struct err *err)
     bus_consumer_free(reader->consumer);
     bus_publisher_free(reader->pub);
     notify_close(reader->notify);
+    presence_stop(reader->presence);
     store_free(reader->store);
     return rc;
 }

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 
-/* sluice-recovery: holds blocked jobs until what they wait for has come about, and repairs what
- * should never be. One process serves all tenants, or those of recovery.tenants; further ones stand
- * by. Exit codes: 0 stopped as asked, 1 cannot run (said on stderr), 2 usage, 75 another process
- * leads (a supervisor starts this one again, and it stands by). */
+/* sluice-recovery: holds blocked jobs until what they wait for has come about, repairs what should
+ * never be, and removes what is old. One process serves all tenants, or those of recovery.tenants;
+ * further ones stand by. Exit codes: 0 stopped as asked, 1 cannot run (said on stderr), 2 usage, 75
+ * another process leads (a supervisor starts this one again, and it stands by). */
 
 #include "common/base/log.h"
 #include "common/service/daemon.h"
 #include "common/service/fleet.h"
 #include "common/service/monitor.h"
+#include "common/service/presence.h"
 #include "common/service/servers.h"
+#include "readers/recovery/keeper.h"
 #include "readers/recovery/policy.h"
 #include "readers/recovery/reconcile.h"
 #include "readers/recovery/stats.h"
@@ -30,6 +32,8 @@ struct process {
     struct handle_site site;
     struct desk *desk;
     struct reconcile *reconcile;
+    struct keeper *keeper;
+    struct presence *presence;
     int argc;
     char **argv;
 };
@@ -95,7 +99,8 @@ static enum err_code start_work(struct process *process, struct err *err)
     if (rc)
         return rc;
     const struct reconcile_config reconcile = {.site = &process->site, .desk = process->desk};
-    return reconcile_start(&reconcile, &process->reconcile, err);
+    rc = reconcile_start(&reconcile, &process->reconcile, err);
+    return rc ? rc : keeper_start(process->store, cfg, &process->keeper, err);
 }
 
 static enum err_code serve(struct process *process, struct err *err)
@@ -108,6 +113,8 @@ static enum err_code serve(struct process *process, struct err *err)
         rc = open_bus(process, err);
     if (rc == ERR_OK)
         rc = start_monitor(process, err);
+    if (rc == ERR_OK)
+        rc = presence_start(process->store, SERVICE, &process->presence, err);
     if (rc == ERR_OK && store_wait_ready(process->store, daemon_stop_flag(), &waited) != ERR_OK)
         return ERR_OK; /* the end was asked for before the database came */
     if (rc == ERR_OK)
@@ -122,6 +129,7 @@ static enum err_code serve(struct process *process, struct err *err)
 
 static void end(struct process *process)
 {
+    keeper_stop(process->keeper);
     reconcile_stop(process->reconcile);
     desk_close(process->desk);
     fleet_stop(process->fleet);
@@ -129,6 +137,7 @@ static void end(struct process *process)
     outbox_stop(process->outbox);
     bus_publisher_free(process->publisher);
     outbox_close(process->outbox);
+    presence_stop(process->presence);
     store_free(process->store);
     test_end();
 }
@@ -150,6 +159,7 @@ static int run(struct process *process, struct err *err)
 {
     const struct daemon_calls calls = {.reload = on_reload, .arg = process};
     stats_add();
+    keeper_metrics_add();
     enum err_code rc = daemon_start(&calls, err);
     if (rc == ERR_OK)
         rc = serve(process, err);

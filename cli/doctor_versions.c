@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/* Which versions run beside each other, and whether what is old is removed in time. */
+
+#include "cli/doctor.h"
+
+#include "common/store/migrate.h"
+#include "common/store/process_store.h"
+#include "common/store/retention_store.h"
+#include "common/store/worker_store.h"
+
+#include <inttypes.h>
+
+#define PRESENT_MS 35000 /* as common/service/presence.h has it */
+#define HOUR_US INT64_C(3600000000)
+#define MIB ((uint64_t)1024 * 1024)
+
+/* ---- versions -------------------------------------------------------------------------------- */
+
+static const char restart_cure[] =
+    "restart it with the version that is installed (docs/operations.md, upgrade)";
+
+/* true: it is of our version. */
+static bool judge_process(struct doctor *doctor, const struct process_row *row)
+{
+    if (strcmp(row->version, SLUICE_VERSION) == 0 && row->schema == migrate_newest())
+        return true;
+    doctor_find(doctor, DOCTOR_WARNING, restart_cure,
+                "%s of host %s (pid %u) is version %s and knows schema %03u; this program is %s "
+                "and knows %03u",
+                row->service, row->host, row->pid, row->version, row->schema, SLUICE_VERSION,
+                migrate_newest());
+    return false;
+}
+
+static bool judge_worker(struct doctor *doctor, const struct worker_row *row)
+{
+    if (row->state != WORKER_LIVE || strcmp(row->version, SLUICE_VERSION) == 0)
+        return true;
+    doctor_find(doctor, DOCTOR_WARNING, restart_cure,
+                "worker '%s' of host %s (tenant %s, queue %s) is version %s; this program is %s",
+                row->name, row->host, row->tenant, row->queue, row->version, SLUICE_VERSION);
+    return false;
+}
+
+void doctor_versions(struct doctor *doctor)
+{
+    struct process_row *processes = NULL;
+    struct worker_row *workers = NULL;
+    size_t process_count = 0;
+    size_t worker_count = 0;
+    struct err err = {0};
+    bool alike = true;
+    enum err_code rc =
+        process_store_list(doctor->store, PRESENT_MS, &processes, &process_count, &err);
+    if (rc == ERR_OK)
+        rc = worker_store_list(doctor->store, NULL, &workers, &worker_count, &err);
+    for (size_t i = 0; rc == ERR_OK && i < process_count; i++)
+        alike = judge_process(doctor, &processes[i]) && alike;
+    for (size_t i = 0; rc == ERR_OK && i < worker_count; i++)
+        alike = judge_worker(doctor, &workers[i]) && alike;
+    if (rc)
+        doctor_find(doctor, DOCTOR_FAULT, "", "the processes cannot be read: %s", err.text);
+    else if (alike)
+        doctor_find(doctor, DOCTOR_OK, "", "every process that runs is version %s", SLUICE_VERSION);
+    free(processes);
+    free(workers);
+}
+
+/* ---- retention ------------------------------------------------------------------------------- */
+
+static void tell_sizes(struct doctor *doctor, const struct retention_row *row)
+{
+    struct table_size sizes[TABLE_SIZES_MAX];
+    size_t count = 0;
+    uint64_t bytes = 0;
+    uint64_t jobs = 0;
+    struct err err = {0};
+    if (retention_store_sizes(doctor->store, sizes, &count, &err))
+        return;
+    for (size_t i = 0; i < count; i++) {
+        bytes += sizes[i].bytes;
+        jobs += strcmp(sizes[i].table, "jobs") == 0 ? sizes[i].rows : 0;
+    }
+    doctor_find(doctor, DOCTOR_OK, "",
+                "some %" PRIu64 " jobs; %" PRIu64 " MiB in tables, %" PRIu64
+                " MiB in the archive at its last walk",
+                jobs, bytes / MIB, row->archive_bytes / MIB);
+}
+
+void doctor_retention(struct doctor *doctor)
+{
+    struct retention_row row = {0};
+    struct err err = {0};
+    int64_t most_us = 24 * HOUR_US + (int64_t)doctor->cfg->retention_interval_s * 2000000;
+    if (retention_store_get(doctor->store, &row, &err)) {
+        doctor_find(doctor, DOCTOR_FAULT, "", "%s", err.text);
+        return;
+    }
+    int64_t since_us = row.now_us - (row.ended_us > 0 ? row.ended_us : row.created_us);
+    if (since_us > most_us)
+        doctor_find(doctor, DOCTOR_WARNING,
+                    "see that sluice-recovery runs and can write to archive.root; its log has "
+                    "retention.*; 'sluice purge --dry-run' tells what waits",
+                    "what is old was not removed to the end for %" PRId64 " h", since_us / HOUR_US);
+    tell_sizes(doctor, &row);
+}
