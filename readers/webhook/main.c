@@ -7,6 +7,7 @@
 #include "common/base/log.h"
 #include "common/service/daemon.h"
 #include "common/service/monitor.h"
+#include "common/service/presence.h"
 #include "common/service/servers.h"
 #include "readers/webhook/sender.h"
 #include "readers/webhook/stats.h"
@@ -20,6 +21,7 @@ struct process {
     struct config *cfg;
     struct store *store;
     struct monitor *monitor;
+    struct presence *presence;
     struct post_site site;
     struct sender *sender;
     int argc;
@@ -57,6 +59,8 @@ static enum err_code serve(struct process *process, struct err *err)
         return rc;
     stats_add(process->store);
     rc = start_monitor(process, err);
+    if (rc == ERR_OK)
+        rc = presence_start(process->store, SERVICE, &process->presence, err);
     if (rc == ERR_OK && store_wait_ready(process->store, daemon_stop_flag(), &waited) != ERR_OK)
         return ERR_OK; /* the end was asked for before the database came */
     const struct sender_config sender = {process->cfg, process->store, &process->site};
@@ -73,6 +77,7 @@ static void end(struct process *process)
 {
     sender_free(process->sender);
     monitor_stop(process->monitor);
+    presence_stop(process->presence);
     store_free(process->store);
     post_end();
 }
