@@ -113,10 +113,12 @@ def test_every_route_is_open_to_the_roles_that_the_contract_names(site, web, rol
         for name in ("{id}", "{name}", "{stream}", "{path}", "{version}"):
             path = path.replace(name, {"{stream}": "stdout", "{id}": NOBODY}.get(name, "none"))
         for method, operation in item.items():
+            if method == "parameters":  # of all methods
+                continue
             body = b"{}" if "requestBody" in operation else None
             answer = client.call(method.upper(), path, body, {"Content-Type": "application/json"})
             if "x-role" not in operation:
-                answer.expect(200)
+                answer.expect(404 if "{" in path else 200)  # a file of the page
             elif role is None:
                 answer.problem(401)
             elif ROLES.index(role) < ROLES.index(operation["x-role"]):
