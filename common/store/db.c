@@ -227,6 +227,9 @@ uint64_t db_auto_step(const struct db *db)
 
 enum err_code db_run_text(struct db *db, struct sv sql, struct err *err)
 {
+    enum err_code rc = db_open_owed(db, err);
+    if (rc)
+        return rc;
     db->trouble = DB_FINE;
     if (mysql_real_query(db->conn, sql.ptr, (unsigned long)sql.len) == 0) {
         MYSQL_RES *result = mysql_store_result(db->conn);
@@ -238,29 +241,4 @@ enum err_code db_run_text(struct db *db, struct sv sql, struct err *err)
     char what[60];
     (void)snprintf(what, sizeof(what), "%.*s", (int)(sql.len < 50 ? sql.len : 50), sql.ptr);
     return db_failed(db, what, mysql_errno(db->conn), mysql_error(db->conn), err);
-}
-
-enum err_code db_begin(struct db *db, struct err *err)
-{
-    db->has_written = false;
-    return db_run_text(db, SV("BEGIN"), err);
-}
-
-bool db_has_written(const struct db *db)
-{
-    return db->has_written;
-}
-
-enum err_code db_commit(struct db *db, struct err *err)
-{
-    return db_run_text(db, SV("COMMIT"), err);
-}
-
-void db_rollback(struct db *db)
-{
-    enum db_trouble trouble = db->trouble;
-    struct err ignored = {0};
-    if (!db->lost && db_run_text(db, SV("ROLLBACK"), &ignored) != ERR_OK)
-        db->lost = true;
-    db->trouble = trouble;
 }

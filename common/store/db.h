@@ -41,7 +41,8 @@ bool db_is_lost(const struct db *db);            /* of any statement so far */
 enum err_code db_lose(struct db *db, const char *what, struct err *err);
 
 MUST_USE enum err_code db_prepare_all(struct db *db, struct err *err);
-MUST_USE enum err_code db_begin(struct db *db, struct err *err);
+/* The transaction is opened with the first statement: it costs no round trip of its own. */
+void db_begin(struct db *db);
 MUST_USE enum err_code db_commit(struct db *db, struct err *err);
 bool db_has_written(const struct db *db); /* some row was written since db_begin */
 void db_rollback(struct db *db);          /* a failure only marks the connection as lost */
@@ -53,6 +54,16 @@ MUST_USE enum err_code db_run_text(struct db *db, struct sv sql, struct err *err
 /* ret_rows (may be NULL): rows that the WHERE found, also if nothing in them changed. */
 MUST_USE enum err_code db_exec(struct db *db, enum db_stmt_id id, struct db_args args,
                                uint64_t *ret_rows, struct err *err);
+struct db_call {
+    enum db_stmt_id id;
+    struct db_args args;
+    uint64_t insert_id; /* written: as db_insert_id() */
+};
+/* Writes of one transaction (after db_begin) in one round trip where the client library can do
+ * that. Told is the first failure; what stands behind it was tried as well: the transaction must
+ * be rolled back then. */
+MUST_USE enum err_code db_exec_all(struct db *db, struct db_call *calls, size_t count,
+                                   struct err *err);
 /* AUTO_INCREMENT of the first row (the others follow in steps of db_auto_step), or the value of
  * LAST_INSERT_ID(x), of the last db_exec. */
 uint64_t db_insert_id(const struct db *db);

@@ -16,7 +16,7 @@ static const struct {
 #undef DB_STMT
 };
 
-static enum err_code stmt_failed(struct db *db, const char *name, MYSQL_STMT *stmt, struct err *err)
+enum err_code db_stmt_failed(struct db *db, const char *name, MYSQL_STMT *stmt, struct err *err)
 {
     char what[60];
     (void)snprintf(what, sizeof(what), "statement %s", name);
@@ -30,7 +30,7 @@ static enum err_code prepare(struct db *db, const char *name, struct sv text, MY
     if (!stmt)
         return err_set(err, ERR_NOMEM, "no memory for statement %s", name);
     if (mysql_stmt_prepare(stmt, text.ptr, (unsigned long)text.len) != 0) {
-        enum err_code rc = stmt_failed(db, name, stmt, err);
+        enum err_code rc = db_stmt_failed(db, name, stmt, err);
         (void)mysql_stmt_close(stmt);
         return rc;
     }
@@ -38,7 +38,7 @@ static enum err_code prepare(struct db *db, const char *name, struct sv text, MY
     return ERR_OK;
 }
 
-static enum err_code prepare_known(struct db *db, enum db_stmt_id id, struct err *err)
+enum err_code db_prepare(struct db *db, enum db_stmt_id id, struct err *err)
 {
     MYSQL_STMT *stmt = NULL;
     const char *name = stmt_table[id].name;
@@ -61,10 +61,15 @@ static enum err_code prepare_known(struct db *db, enum db_stmt_id id, struct err
     return ERR_OK;
 }
 
+const char *db_stmt_name(enum db_stmt_id id)
+{
+    return stmt_table[id].name;
+}
+
 enum err_code db_prepare_all(struct db *db, struct err *err)
 {
     for (int i = 0; i < DB_STMT_COUNT; i++) {
-        enum err_code rc = prepare_known(db, (enum db_stmt_id)i, err);
+        enum err_code rc = db_prepare(db, (enum db_stmt_id)i, err);
         if (rc)
             return rc;
     }
@@ -103,8 +108,8 @@ static void bind_arg(MYSQL_BIND *bind, const struct db_arg *arg)
     }
 }
 
-static enum err_code run(struct db *db, const char *name, MYSQL_STMT *stmt, struct db_args args,
-                         struct err *err)
+enum err_code db_bind(struct db *db, const char *name, MYSQL_STMT *stmt, struct db_args args,
+                      struct err *err)
 {
     assert(args.count == mysql_stmt_param_count(stmt) && args.count <= DB_PARAMS_MAX);
     assert(!db->selected);
@@ -112,24 +117,46 @@ static enum err_code run(struct db *db, const char *name, MYSQL_STMT *stmt, stru
     for (size_t i = 0; i < args.count; i++)
         bind_arg(&db->params[i], &args.items[i]);
     if (args.count > 0 && mysql_stmt_bind_param(stmt, db->params) != 0)
-        return stmt_failed(db, name, stmt, err);
-    if (mysql_stmt_execute(stmt) != 0)
-        return stmt_failed(db, name, stmt, err);
+        return db_stmt_failed(db, name, stmt, err);
     return ERR_OK;
+}
+
+static enum err_code run(struct db *db, const char *name, MYSQL_STMT *stmt, struct db_args args,
+                         struct err *err)
+{
+    enum err_code rc = db_bind(db, name, stmt, args, err);
+    if (rc)
+        return rc;
+#if DB_CAN_PIPE
+    if (db->txn == DB_TXN_OWED) {
+        rc = db_send(db, stmt, name, err);
+        return rc ? rc : db_receive(db, stmt, name, err);
+    }
+#endif
+    rc = db_open_owed(db, err);
+    if (rc == ERR_OK && mysql_stmt_execute(stmt) != 0)
+        rc = db_stmt_failed(db, name, stmt, err);
+    return rc;
+}
+
+uint64_t db_note_written(struct db *db, MYSQL_STMT *stmt)
+{
+    uint64_t rows = mysql_stmt_affected_rows(stmt);
+    db->insert_id = mysql_stmt_insert_id(stmt);
+    db->has_written = db->has_written || (rows > 0 && rows != UINT64_MAX);
+    return rows;
 }
 
 enum err_code db_exec(struct db *db, enum db_stmt_id id, struct db_args args, uint64_t *ret_rows,
                       struct err *err)
 {
-    enum err_code rc = prepare_known(db, id, err);
+    enum err_code rc = db_prepare(db, id, err);
     if (rc)
         return rc;
     rc = run(db, stmt_table[id].name, db->stmts[id], args, err);
     if (rc)
         return rc;
-    db->insert_id = mysql_stmt_insert_id(db->stmts[id]);
-    uint64_t rows = mysql_stmt_affected_rows(db->stmts[id]);
-    db->has_written = db->has_written || (rows > 0 && rows != UINT64_MAX);
+    uint64_t rows = db_note_written(db, db->stmts[id]);
     if (ret_rows)
         *ret_rows = rows;
     return ERR_OK;
@@ -174,7 +201,7 @@ static enum err_code begin_rows(struct db *db, const char *name, MYSQL_STMT *stm
     for (size_t i = 0; i < cols.count; i++)
         bind_col(&db->columns[i], &db->slots[i], &cols.items[i]);
     if (mysql_stmt_bind_result(stmt, db->columns) != 0 || mysql_stmt_store_result(stmt) != 0) {
-        enum err_code rc = stmt_failed(db, name, stmt, err);
+        enum err_code rc = db_stmt_failed(db, name, stmt, err);
         (void)mysql_stmt_free_result(stmt);
         return rc;
     }
@@ -187,7 +214,7 @@ static enum err_code begin_rows(struct db *db, const char *name, MYSQL_STMT *stm
 enum err_code db_select(struct db *db, enum db_stmt_id id, struct db_args args, struct db_cols cols,
                         struct err *err)
 {
-    enum err_code rc = prepare_known(db, id, err);
+    enum err_code rc = db_prepare(db, id, err);
     if (rc)
         return rc;
     rc = run(db, stmt_table[id].name, db->stmts[id], args, err);
@@ -233,7 +260,7 @@ static enum err_code fetch_heap(struct db *db, unsigned column, struct err *err)
                        .is_null = &slot->is_null,
                        .error = &slot->cut};
     if (length > 0 && mysql_stmt_fetch_column(db->selected, &bind, column, 0) != 0)
-        return stmt_failed(db, "of a long column", db->selected, err);
+        return db_stmt_failed(db, "of a long column", db->selected, err);
     *to = TAKE(text);
     return ERR_OK;
 }
@@ -293,7 +320,7 @@ enum err_code db_next(struct db *db, bool *ret_row, struct err *err)
         return ERR_OK;
     }
     if (status != 0 && status != MYSQL_DATA_TRUNCATED) {
-        enum err_code rc = stmt_failed(db, "fetch", db->selected, err);
+        enum err_code rc = db_stmt_failed(db, "fetch", db->selected, err);
         db_end(db);
         return rc;
     }

@@ -6,9 +6,9 @@
 
 #define ROWS_MAX 16u /* of one statement */
 #define WIDTHS 5
-#define JOB_PARAMS 16
-#define EVENT_PARAMS 5
-#define OUTBOX_PARAMS 4
+#define JOB_PARAMS 14
+#define EVENT_PARAMS 4
+#define OUTBOX_PARAMS 3
 #define KEY_PARAMS 5
 /* A statement with many rows must stay well below the server's max_allowed_packet. */
 #define REQUESTS_SIZE_MAX 1000000
@@ -27,12 +27,19 @@ struct part { /* the rows of one statement */
     struct job_entry *const *entries;
     size_t count; /* 1 << width */
     unsigned width;
-    int64_t at_us;
 };
 
-static enum err_code insert_jobs(struct db *db, const struct part *part, struct err *err)
+/* What the statements of one part are given. */
+struct values {
+    struct db_arg jobs[ROWS_MAX * JOB_PARAMS];
+    struct db_arg events[ROWS_MAX * EVENT_PARAMS];
+    struct db_arg outbox[ROWS_MAX * OUTBOX_PARAMS];
+    char details[ROWS_MAX][DETAIL_SIZE];
+};
+
+static struct db_args job_values(const struct part *part, struct values *values)
 {
-    struct db_arg args[ROWS_MAX * JOB_PARAMS];
+    struct db_arg *args = values->jobs;
     size_t n = 0;
     for (size_t i = 0; i < part->count; i++) {
         const struct job_new *job = part->entries[i]->job;
@@ -50,48 +57,59 @@ static enum err_code insert_jobs(struct db *db, const struct part *part, struct 
         args[n++] = db_u64(job->max_seconds);
         args[n++] = db_text(job->tags ? job->tags : "[]");
         args[n++] = db_sv(job->request);
-        args[n++] = db_i64(part->at_us);
-        args[n++] = db_i64(part->at_us);
     }
-    return db_exec(db, job_stmts[part->width], (struct db_args){args, n}, NULL, err);
+    return (struct db_args){args, n};
 }
 
-static enum err_code insert_events(struct db *db, const struct part *part, struct err *err)
+static struct db_args event_values(const struct part *part, struct values *values)
 {
-    struct db_arg args[ROWS_MAX * EVENT_PARAMS];
-    char details[ROWS_MAX][DETAIL_SIZE];
+    struct db_arg *args = values->events;
     size_t n = 0;
     for (size_t i = 0; i < part->count; i++) {
         const struct job_new *job = part->entries[i]->job;
         args[n++] = db_uuid(&job->id);
         args[n++] = db_text(job->tenant);
-        args[n++] = db_i64(part->at_us);
         args[n++] = db_text(job->owner);
-        args[n++] = db_text(text_fit(job->detail, details[i], DETAIL_SIZE));
+        args[n++] = db_text(text_fit(job->detail, values->details[i], DETAIL_SIZE));
     }
-    return db_exec(db, event_stmts[part->width], (struct db_args){args, n}, NULL, err);
+    return (struct db_args){args, n};
 }
 
-static enum err_code insert_outbox(struct db *db, const struct part *part, struct err *err)
+static struct db_args outbox_values(const struct part *part, struct values *values)
 {
-    struct db_arg args[ROWS_MAX * OUTBOX_PARAMS];
+    struct db_arg *args = values->outbox;
     size_t n = 0;
     for (size_t i = 0; i < part->count; i++) {
         const struct job_new *job = part->entries[i]->job;
         args[n++] = db_uuid(&job->id);
         args[n++] = db_text(job->tenant);
         args[n++] = db_text(job->queue);
-        args[n++] = db_i64(part->at_us);
     }
-    enum err_code rc = db_exec(db, outbox_stmts[part->width], (struct db_args){args, n}, NULL, err);
+    return (struct db_args){args, n};
+}
+
+/* All that a part needs, in one round trip. The time is read with the first part of a transaction
+ * and stays with the connection. */
+static enum err_code insert_part(struct db *db, const struct part *part, bool first,
+                                 struct err *err)
+{
+    struct values values;
+    struct db_call calls[] = {
+        {DB_SUBMIT_TIME, DB_NO_ARGS, 0},
+        {job_stmts[part->width], job_values(part, &values), 0},
+        {event_stmts[part->width], event_values(part, &values), 0},
+        {outbox_stmts[part->width], outbox_values(part, &values), 0},
+    };
+    size_t from = first ? 0 : 1;
+    enum err_code rc = db_exec_all(db, calls + from, ARRAY_LEN(calls) - from, err);
     if (rc)
         return rc;
     /* One INSERT of a known number of rows numbers them without gaps. */
     for (size_t i = 0; i < part->count; i++) {
         *part->entries[i]->done =
             (struct job_submitted){.id = part->entries[i]->job->id,
-                                   .outbox_id = db_insert_id(db) + i * db_auto_step(db),
-                                   .created_us = part->at_us};
+                                   .outbox_id = calls[3].insert_id + i * db_auto_step(db),
+                                   .created_us = (int64_t)calls[1].insert_id};
     }
     return ERR_OK;
 }
@@ -131,17 +149,11 @@ enum err_code job_insert_rows(struct db *db, struct job_entry *const *entries, s
                               struct err *err)
 {
     struct part part = {0};
-    bool found = false;
-    enum err_code rc =
-        db_one(db, DB_TIME_US, DB_NO_ARGS, DB_COLS(COL_I64(&part.at_us)), &found, err);
+    enum err_code rc = ERR_OK;
     for (size_t done = 0; rc == ERR_OK && done < count; done += part.count) {
         part.entries = entries + done;
         choose_width(&part, count - done);
-        rc = insert_jobs(db, &part, err);
-        if (rc == ERR_OK)
-            rc = insert_events(db, &part, err);
-        if (rc == ERR_OK)
-            rc = insert_outbox(db, &part, err);
+        rc = insert_part(db, &part, done == 0, err);
         for (size_t i = 0; i < part.count && rc == ERR_OK; i++)
             rc = insert_hooks(db, part.entries[i]->job, err);
     }

@@ -15,7 +15,8 @@ struct job_entry { /* one new job on its way into the tables */
     bool settled;               /* replayed or refused: it gets no rows */
 };
 
-/* Rows of jobs, job_events, outbox and subscriptions. ERR_DUPLICATE: an id is there already. */
+/* Rows of jobs, job_events, outbox and subscriptions. ERR_DUPLICATE: an id is there already. After
+ * a failure the transaction must be rolled back: rows behind the one that failed may be in it. */
 MUST_USE enum err_code job_insert_rows(struct db *db, struct job_entry *const *entries,
                                        size_t count, struct err *err);
 /* Rows of idempotency_keys, unless the key is used; *ret_new: so many were not used before. */

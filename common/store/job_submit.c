@@ -98,8 +98,10 @@ static enum err_code submit(struct txn *txn, void *ctx, struct err *err)
     rc = job_insert_rows(txn->db, sub->some, count, &failed);
     /* The ids are ours alone: if one is there, an earlier try was committed, and done still holds
      * the numbers of its outbox rows. */
-    if (rc == ERR_DUPLICATE && txn->commit_unknown)
+    if (rc == ERR_DUPLICATE && txn->commit_unknown) {
+        db_rollback(txn->db); /* the rows that came behind the duplicate */
         return ERR_OK;
+    }
     if (rc)
         *err = failed;
     FAULT("job.submit.before_commit");

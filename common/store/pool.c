@@ -242,10 +242,8 @@ static enum err_code try_once(struct attempt *attempt, struct err *err)
             attempt->txn.commit_unknown = true;
         return bare_rc;
     }
-    enum err_code rc = db_begin(db, err);
-    if (rc)
-        return rc;
-    rc = attempt->fn(&attempt->txn, attempt->ctx, err);
+    db_begin(db);
+    enum err_code rc = attempt->fn(&attempt->txn, attempt->ctx, err);
     if (rc == ERR_OK)
         rc = audit_write_armed(&attempt->txn, err);
     if (rc == ERR_OK)

@@ -6,6 +6,7 @@
 #include "common/base/clock.h"
 #include "common/base/fault.h"
 #include "common/service/submitter.h"
+#include "common/store/db.h"
 #include "common/store/job_store.h"
 #include "common/store/outbox_store.h"
 
@@ -20,6 +21,17 @@ static uint64_t rows_of(const char *table)
     char sql[80];
     (void)snprintf(sql, sizeof(sql), "SELECT COUNT(*) FROM %s", table);
     return test_db_number(&test, sql);
+}
+
+/* Each job has one event and one row of the outbox, and there are none without a job. */
+static void assert_rows_agree(void)
+{
+    static const char *const wrong =
+        "SELECT (SELECT COUNT(*) FROM jobs j WHERE 1 <> (SELECT COUNT(*) FROM job_events e WHERE "
+        "e.job_id = j.id) OR 1 <> (SELECT COUNT(*) FROM outbox o WHERE o.job_id = j.id)) + "
+        "(SELECT COUNT(*) FROM job_events e WHERE e.job_id NOT IN (SELECT id FROM jobs)) + "
+        "(SELECT COUNT(*) FROM outbox o WHERE o.job_id NOT IN (SELECT id FROM jobs))";
+    assert_int_equal(test_db_number(&test, wrong), 0);
 }
 
 static void fill(struct job_item *items, struct job_item **group, size_t count)
@@ -108,6 +120,64 @@ static void one_that_the_database_refuses_does_not_stop_the_others(void **unused
     assert_stored(&items[2]);
     assert_int_equal(items[3].err.code, ERR_DUPLICATE);
     assert_stored(&items[4]);
+    assert_rows_agree();
+}
+
+static void run_text(struct db *db, const char *text)
+{
+    struct err err = {0};
+    assert_ok(db_run_text(db, sv_of(text), &err));
+}
+
+static void insert_by_hand(struct db *db, const struct uuid *id)
+{
+    char text[UUID_TEXT_SIZE];
+    char sql[400];
+    (void)snprintf(sql, sizeof(sql),
+                   "INSERT INTO jobs (id, tenant, owner, name, queue, status, epoch, node_count, "
+                   "cores_per_node, memory_mb, max_seconds, request, created_at, updated_at) "
+                   "VALUES (UNHEX(REPLACE('%s', '-', '')), 'acme', 'ann', 'rival', 'default', "
+                   "'PENDING', 1, 1, 1, 1, 1, '{}', NOW(6), NOW(6))",
+                   uuid_text(id, text));
+    run_text(db, sql);
+}
+
+static void *submit_two(void *arg)
+{
+    struct job_item *items = arg;
+    struct job_item *group[2] = {&items[0], &items[1]};
+    job_store_submit_group(test.store, group, 2);
+    store_thread_end();
+    return NULL;
+}
+
+/* The deadlock ends the transaction of the submission while its other statements are on the way. */
+static void what_travels_behind_a_deadlock_leaves_no_rows(void **unused)
+{
+    (void)unused;
+    struct job_item items[2];
+    struct job_item *group[2];
+    struct err err = {0};
+    pthread_t thread;
+    AUTO(db_free) struct db *rival = NULL;
+    fill(items, group, 2);
+    assert_ok(db_open(&test.cfg, &rival, &err));
+    run_text(rival, "BEGIN");
+    for (int i = 0; i < 20; i++) { /* it has more to lose: it is not the victim */
+        struct uuid id = uuid_v7();
+        insert_by_hand(rival, &id);
+    }
+    insert_by_hand(rival, &items[1].job.id);
+    assert_int_equal(pthread_create(&thread, NULL, submit_two, items), 0);
+    while (test_db_number(&test, "SELECT COUNT(*) FROM information_schema.processlist "
+                                 "WHERE db = DATABASE() AND info LIKE 'INSERT INTO jobs%'") == 0)
+        sched_yield();
+    insert_by_hand(rival, &items[0].job.id);
+    run_text(rival, "ROLLBACK");
+    pthread_join(thread, NULL);
+    assert_stored(&items[0]);
+    assert_stored(&items[1]);
+    assert_rows_agree();
 }
 
 #ifdef SLUICE_FAULTS
@@ -134,6 +204,7 @@ static void a_group_is_settled_whatever_became_of_its_commit(void **unused)
         assert_true(items[2].done.replayed);
         assert_stored(&items[3]);
         assert_true(items[4].done.replayed);
+        assert_rows_agree();
     }
 }
 #endif
@@ -247,6 +318,7 @@ int main(void)
         TEST(a_group_of_any_size_is_stored_whole),
         TEST(each_of_a_group_gets_what_it_deserves),
         TEST(one_that_the_database_refuses_does_not_stop_the_others),
+        TEST(what_travels_behind_a_deadlock_leaves_no_rows),
 #ifdef SLUICE_FAULTS
         TEST(a_group_is_settled_whatever_became_of_its_commit),
 #endif
