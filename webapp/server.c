@@ -17,6 +17,8 @@
 #define POOL_EXTRA_BYTES                                                                           \
     16384 /* beside the header: what MHD needs for a request and its answer                        \
            */
+/* With epoll the library (0.9.75) goes round without a pause while a handshake waits for bytes. */
+#define BY_POLL (MHD_USE_TLS | MHD_USE_POLL_INTERNAL_THREAD)
 #define QUICK_THREADS 4
 #define LISTEN_BACKLOG 1024u
 #define PARAMETERS_MAX (2 * (size_t)URI_QUERY_MAX)
@@ -219,8 +221,8 @@ static enum err_code start_daemon(struct server *server, struct err *err)
         server->tls ? by_tls : plain,
         {MHD_OPTION_END, 0, NULL},
     };
-    unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC |
-                     MHD_USE_ERROR_LOG | (server->tls ? MHD_USE_TLS : 0u);
+    unsigned flags = (server->tls ? BY_POLL : MHD_USE_EPOLL_INTERNAL_THREAD) |
+                     MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC | MHD_USE_ERROR_LOG;
     server->daemon = MHD_start_daemon(
         flags, 0, NULL, NULL, on_request, server, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
         MHD_OPTION_ARRAY, options, server->tls ? MHD_OPTION_HTTPS_CERT_CALLBACK : MHD_OPTION_END,

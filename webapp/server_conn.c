@@ -6,6 +6,7 @@
 #include "webapp/web.h"
 
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 
 /* ---- addresses --------------------------------------------------------------------------------
  */
@@ -85,6 +86,14 @@ bool conn_hold_bytes(struct exchange *x, size_t count)
 /* ---- connections ------------------------------------------------------------------------------
  */
 
+/* A handshake is several small writes: the next would wait for the client's delayed word that he
+ * has the one before. */
+static void send_at_once(int fd)
+{
+    int one = 1;
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+}
+
 void server_conn_open(struct server *server, struct MHD_Connection *mhd, void **context)
 {
     const union MHD_ConnectionInfo *info =
@@ -97,6 +106,8 @@ void server_conn_open(struct server *server, struct MHD_Connection *mhd, void **
     conn->since_ms = clock_mono_ms();
     conn->share = share_of(server, mhd);
     conn->tls = server->tls ? tls_begin(server->tls, mhd) : NULL;
+    if (conn->tls)
+        send_at_once(conn->fd);
     pthread_mutex_lock(&server->lock);
     conn->next = server->conns;
     if (conn->next)
