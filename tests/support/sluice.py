@@ -37,7 +37,7 @@ class Process:
 
     def start(self, wait=True):
         with open(self.log_path, "ab") as log:
-            self.child = subprocess.Popen([os.path.join(BIN, self.program), *self.args],
+            self.child = subprocess.Popen([os.path.join(self.site.programs, self.program), *self.args],
                                           env=self.env, stdin=subprocess.DEVNULL, stdout=log,
                                           stderr=log, cwd=self.site.folder)
         if wait:
@@ -109,9 +109,11 @@ class Process:
 
 
 class Site:
-    """servers None: those of with_servers if it runs us, else private ones."""
+    """servers None: those of with_servers if it runs us, else private ones.
+    programs: the folder of the programs that are started from now on."""
 
-    def __init__(self, servers=None):
+    def __init__(self, servers=None, programs=BIN):
+        self.programs = programs
         self.processes = []
         self.audited = True  # at its end; False for a test that breaks rows by hand
         self.accepted = []  # ids of the jobs that clients of this site were promised
@@ -159,7 +161,7 @@ class Site:
         env = self.environment(**settings)
         if client is not None:
             env |= {"SLUICE_URL": client.url, "SLUICE_TOKEN": client.token}
-        return subprocess.run([os.path.join(BIN, "sluice"), *args], env=env, input=stdin,
+        return subprocess.run([os.path.join(self.programs, "sluice"), *args], env=env, input=stdin,
                               capture_output=True, text=True, timeout=timeout_s, check=False,
                               cwd=self.folder)
 

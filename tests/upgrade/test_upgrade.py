@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: MIT
+"""A whole site of the version before becomes one of this version, under load.
+
+Submitters go on all the time; short jobs come and go, long ones run through the restart of their
+worker. Nothing is lost, doubled or run again; the doctor names what is still old.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import uuid
+
+import pytest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+# pylint: disable=wrong-import-position
+import jobs
+import previous
+import sluice
+from rest import AGAIN, Client
+from servers import Servers
+from waiting import let_pass, wait_until
+
+SUBMITTERS, LONG_JOBS = 3, 3
+PAUSE_S = 0.05
+# One line for each run, written at once: lines of two runs do not mix.
+SHORT = 'echo "$SLUICE_JOB_ID" >>"$1"; sleep 0.$2'
+
+
+class Load:
+    """Clients that submit short jobs, each with a key, until it is told how it went."""
+
+    def __init__(self, site, url, runs):
+        self.site, self.url, self.runs = site, url, runs
+        self.lock = threading.Lock()
+        self.accepted, self.tries, self.over, self.faults = [], 0, threading.Event(), []
+        self.threads = [threading.Thread(target=self.submit, daemon=True)
+                        for _ in range(SUBMITTERS)]
+        for thread in self.threads:
+            thread.start()
+
+    def submit(self):
+        client = Client(self.url, self.site.token(), timeout_s=15)
+        try:
+            while not self.over.is_set():
+                self.submit_one(client)
+                let_pass(PAUSE_S)
+        except Exception as fault:  # pylint: disable=broad-except
+            self.faults.append(repr(fault))
+            raise
+
+    def submit_one(self, client):
+        key = str(uuid.uuid4())
+        request = {"name": "short",
+                   "command": ["sh", "-c", SHORT, "job", self.runs, str(len(self.accepted) % 4)]}
+        while True:
+            with self.lock:
+                self.tries += 1
+            try:
+                answer = client.post("/v1/jobs", request, {"Idempotency-Key": key})
+            except OSError:
+                let_pass(PAUSE_S)
+                continue
+            if answer.status in AGAIN:
+                let_pass(PAUSE_S)
+                continue
+            with self.lock:
+                self.accepted.append(answer.expect(200, 201).json["id"])
+            return
+
+    def wait_more(self, count):
+        """So many more jobs are taken: the load goes on."""
+        wanted = len(self.accepted) + count
+        wait_until(lambda: f"more jobs to be taken {self.faults}",
+                   lambda: self.faults or len(self.accepted) >= wanted, 60)
+        assert not self.faults, self.faults
+
+    def stop(self):
+        self.over.set()
+        for thread in self.threads:
+            thread.join(60)
+        assert not self.faults, self.faults
+
+
+def doctor(site):
+    """What it says of versions: [(result, finding)]."""
+    done = site.run("doctor", "-o", "json", worker_work_root=site.path("work"))
+    return [(one["result"], one["finding"]) for one in json.loads(done.stdout)
+            if one["check"] == "versions"]
+
+
+def version_of(folder):
+    done = subprocess.run([os.path.join(folder, "sluice"), "version"], capture_output=True,
+                          text=True, check=True)
+    return done.stdout.split()[1].rstrip(",")
+
+
+class Fleet:
+    """Every program of a site, and how one after the other is replaced."""
+
+    def __init__(self, site):
+        self.web = site.web()
+        self.workers = [site.worker(name=name, worker_drain_ms=1000) for name in ("one", "two")]
+        self.readers = [site.reader(kind, recovery_tick_ms=200)
+                        for kind in ("recovery", "alternate", "deadletter")]
+
+    def replace(self, load):
+        for process in (*self.readers, self.web, *self.workers):
+            assert process.stop() == 0, process.log_tail()
+            process.start()
+            load.wait_more(10)
+            yield process
+
+
+def check_runs(site, load, traces, long_jobs):
+    ended = site.sql("SELECT LOWER(HEX(id)), status, attempts, losses FROM jobs")
+    accepted = {job.replace("-", "") for job in load.accepted + long_jobs}
+    assert len(accepted) == len(load.accepted) + len(long_jobs), "a key was answered with two jobs"
+    assert {row[0] for row in ended} == accepted, "lost, or there without having been promised"
+    assert {tuple(row[1:]) for row in ended} == {("FINISHED", "1", "0")}
+    runs = traces.lines("short")
+    assert sorted(runs) == sorted(load.accepted), "lost, or run twice"
+    for number in range(len(long_jobs)):
+        assert len(traces.runs(f"long{number}")) == 1, "a long job was started again"
+    assert not traces.overlapped()
+    assert site.count("dead_messages") == 0
+
+
+def test_a_site_is_upgraded_under_load():
+    name = previous.tag()
+    if name is None:
+        pytest.skip("the version before is not here: no tag, or no git")
+    old = previous.build(name)
+    with Servers() as servers, sluice.Site(servers, programs=old) as site:
+        fleet = Fleet(site)
+        ann = site.client(fleet.web)
+        traces = jobs.Traces(site.path("traces"))
+        long_jobs = [ann.submit(*traces.command(f"long{n}")) for n in range(LONG_JOBS)]
+        for number in range(LONG_JOBS):
+            traces.wait_runs(f"long{number}")
+        load = Load(site, fleet.web.url, traces.path("short"))
+        load.wait_more(30)
+        pids = [traces.runs(f"long{n}")[0] for n in range(LONG_JOBS)]
+
+        site.programs = sluice.BIN
+        migrated = site.run("migrate")
+        assert migrated.returncode == 0, migrated
+        load.wait_more(30)
+        assert [result for result, _ in doctor(site)] == ["warning"] * 2, "both workers are old"
+        for number, _ in enumerate(fleet.replace(load)):
+            if number == 4:  # one worker is new, the other is not
+                middle = doctor(site)
+        assert len(middle) == 1 and "'two'" in middle[0][1] and version_of(old) in middle[0][1]
+        at_end = doctor(site)
+        assert [result for result, _ in at_end] == ["ok"], at_end
+
+        assert all(sluice.running(pid) for pid in pids), "they run through it"
+        load.stop()
+        traces.open()
+        for job in long_jobs:
+            assert ann.wait_end(job, 60)["status"] == "FINISHED"
+        wait_until("every job to end", lambda: not site.count("jobs", "ended_at IS NULL"), 120)
+        check_runs(site, load, traces, long_jobs)
+        site.wait_clean()
+        done = site.run("audit")
+        assert done.returncode == 0, done.stdout
+        print(f"\nfrom {name} ({version_of(old)}) to {version_of(sluice.BIN)}: "
+              f"{len(load.accepted)} short jobs taken in {load.tries} tries, {len(long_jobs)} long "
+              f"ones; lost 0, doubled 0, started again 0\n"
+              f"in the middle the doctor said: {middle[0][1]}")
