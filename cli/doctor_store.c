@@ -5,6 +5,7 @@
 #include "cli/doctor.h"
 
 #include "common/base/clock.h"
+#include "common/store/hook_send.h"
 #include "common/store/migrate.h"
 #include "common/store/worker_store.h"
 
@@ -12,6 +13,7 @@
 
 #define OFFSET_WARN_MS 1000
 #define OUTBOX_WARN_US INT64_C(30000000)
+#define HOOK_WARN_US INT64_C(3600000000)
 
 void doctor_database(struct doctor *doctor)
 {
@@ -153,4 +155,31 @@ void doctor_outbox(struct doctor *doctor)
                     age_us / 1000000);
     else
         doctor_find(doctor, DOCTOR_OK, "", "%" PRIu64 " messages are under way", rows);
+}
+
+void doctor_webhooks(struct doctor *doctor)
+{
+    struct hook_sender sender = {0};
+    uint64_t waiting = 0;
+    int64_t age_us = 0;
+    bool wanted = false;
+    struct err err = {0};
+    enum err_code rc = hook_sender_look(doctor->store, &sender, &err);
+    if (rc == ERR_OK)
+        rc = hook_waiting(doctor->store, &waiting, &age_us, &err);
+    if (rc == ERR_OK)
+        rc = hook_any(doctor->store, &wanted, &err);
+    if (rc)
+        doctor_find(doctor, DOCTOR_FAULT, "", "the webhooks cannot be read: %s", err.text);
+    else if (wanted && !sender.has_holder)
+        doctor_find(doctor, DOCTOR_FAULT, "start sluice-webhook",
+                    "sluice-webhook does not run: subscribers are told nothing");
+    else if (age_us > HOOK_WARN_US)
+        doctor_find(doctor, DOCTOR_WARNING,
+                    "look at 'sluice deliveries --state due': the error says what their receivers "
+                    "answer",
+                    "%" PRIu64 " deliveries wait, the oldest has been tried for %" PRId64 " s",
+                    waiting, age_us / 1000000);
+    else
+        doctor_find(doctor, DOCTOR_OK, "", "%" PRIu64 " deliveries wait", waiting);
 }

@@ -3,7 +3,7 @@ include(GNUInstallDirs)
 
 # sluice-worker finds the sluice-runner that lies beside it.
 install(TARGETS sluice sluice-web sluice-worker sluice-runner
-    sluice-recovery sluice-alternate sluice-deadletter
+    sluice-recovery sluice-alternate sluice-deadletter sluice-webhook
     RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 
 # sluice-web finds its page there; built by the target ui.
@@ -21,7 +21,7 @@ endfunction()
 generate(sluice.1 man sluice)
 generate(sluice.conf.5 man sluice.conf)
 foreach(page sluice-web sluice-worker sluice-runner sluice-recovery sluice-alternate
-        sluice-deadletter)
+        sluice-deadletter sluice-webhook)
     generate(${page}.8 man ${page})
     install(FILES ${CMAKE_BINARY_DIR}/share/${page}.8 DESTINATION ${CMAKE_INSTALL_MANDIR}/man8)
 endforeach()
@@ -42,7 +42,8 @@ install(FILES ${CMAKE_BINARY_DIR}/share/completion.zsh RENAME _sluice
 install(FILES ${CMAKE_BINARY_DIR}/share/completion.fish RENAME sluice.fish
     DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 
-foreach(unit sluice-web sluice-worker@ sluice-recovery sluice-alternate sluice-deadletter)
+foreach(unit sluice-web sluice-worker@ sluice-recovery sluice-alternate sluice-deadletter
+        sluice-webhook)
     configure_file(docker/systemd/${unit}.service.in ${CMAKE_BINARY_DIR}/systemd/${unit}.service
         @ONLY)
     install(FILES ${CMAKE_BINARY_DIR}/systemd/${unit}.service DESTINATION lib/systemd/system)

@@ -47,6 +47,7 @@ static void add_servers(struct environment *env, const struct stack *stack)
     add(env, "SLUICE_AMQP_PORT=%u", stack->children[CHILD_RABBITMQ].port);
     add(env, "SLUICE_AMQP_PASSWORD_FILE=%s/secrets/amqp_password", stack->state);
     add(env, "SLUICE_ARCHIVE_ROOT=%s/archive", stack->state);
+    add(env, "SLUICE_WEBHOOK_ALLOW_NETWORKS=127.0.0.0/8,::1"); /* receivers that one tries out */
 }
 
 static void add_worker(struct environment *env, const struct stack *stack, const char *queue,
@@ -74,6 +75,7 @@ static const struct {
     [CHILD_RECOVERY] = {.program = "sluice-recovery", .section = "RECOVERY"},
     [CHILD_ALTERNATE] = {.program = "sluice-alternate", .section = "ALTERNATE"},
     [CHILD_DEADLETTER] = {.program = "sluice-deadletter", .section = "DEADLETTER"},
+    [CHILD_WEBHOOK] = {.program = "sluice-webhook", .section = "WEBHOOK"},
 };
 
 enum err_code stack_start_program(struct stack *stack, enum stack_child which, struct err *err)

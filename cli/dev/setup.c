@@ -72,6 +72,7 @@ enum err_code stack_prepare(struct stack *stack, struct err *err)
         [CHILD_RECOVERY] = "sluice-recovery",
         [CHILD_ALTERNATE] = "sluice-alternate",
         [CHILD_DEADLETTER] = "sluice-deadletter",
+        [CHILD_WEBHOOK] = "sluice-webhook",
     };
     static const char *const folders[] = {DEV_KEYS, "private", "work", "archive"};
     enum err_code rc = ERR_OK;

@@ -24,6 +24,7 @@ enum stack_child {
     CHILD_RECOVERY,
     CHILD_ALTERNATE,
     CHILD_DEADLETTER,
+    CHILD_WEBHOOK,
     CHILD_COUNT
 };
 

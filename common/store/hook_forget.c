@@ -106,3 +106,14 @@ enum err_code hook_waiting(struct store *store, uint64_t *ret_count, int64_t *re
     *ret_age_us = waiting.age_us;
     return ERR_OK;
 }
+
+static enum err_code look_for_any(struct txn *txn, void *ctx, struct err *err)
+{
+    bool found = false;
+    return db_one(txn->db, DB_HOOK_ANY, DB_NO_ARGS, DB_COLS(COL_BOOL((bool *)ctx)), &found, err);
+}
+
+enum err_code hook_any(struct store *store, bool *ret_any, struct err *err)
+{
+    return store_once(store, look_for_any, ret_any, err);
+}

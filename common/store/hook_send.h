@@ -125,6 +125,8 @@ MUST_USE enum err_code hook_drop(struct store *store, const struct hook_lead *le
 MUST_USE enum err_code hook_forget(struct store *store, const struct hook_lead *lead,
                                    uint32_t hours, struct uuid *after, size_t *ret_rows,
                                    struct err *err);
+/* Whether anybody has subscribed to anything. */
+MUST_USE enum err_code hook_any(struct store *store, bool *ret_any, struct err *err);
 #define HOOK_COUNT_MAX 100000
 MUST_USE enum err_code hook_waiting(struct store *store, uint64_t *ret_count, int64_t *ret_age_us,
                                     struct err *err);

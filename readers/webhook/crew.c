@@ -63,9 +63,9 @@ enum err_code crew_open(struct post_site *site, unsigned threads, struct crew **
                         struct err *err)
 {
     struct crew *crew = calloc(1, sizeof(*crew) + threads * sizeof(crew->hands[0]));
-    enum err_code rc = crew ? ERR_OK : err_set(err, ERR_NOMEM, "no memory for senders");
-    if (rc)
-        return rc;
+    enum err_code rc = ERR_OK;
+    if (!crew)
+        return err_set(err, ERR_NOMEM, "no memory for senders");
     crew->site = site;
     (void)pthread_mutex_init(&crew->lock, NULL);
     (void)pthread_cond_init(&crew->given, NULL);

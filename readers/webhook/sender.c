@@ -4,6 +4,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/service/daemon.h"
+#include "common/service/watchdog.h"
 #include "common/store/feed_store.h"
 #include "readers/webhook/body.h"
 #include "readers/webhook/lanes.h"
@@ -13,6 +14,7 @@
 #define FAN_OUT_ROUNDS 4
 #define FORGET_MS 60000
 #define TROUBLE_MS 500
+#define TURN_MS 120000 /* some statements, with a database that is away or slow */
 #define LANE_HOLD_FIRST_MS 1000
 #define LANE_HOLD_MOST_MS 60000
 
@@ -34,6 +36,7 @@ struct sender {
     struct hook_result results[RESULTS_MAX]; /* not recorded yet */
     size_t result_count;
     bool is_troubled; /* the database's trouble was told */
+    struct watchdog_loop loop;
 };
 
 enum err_code sender_open(const struct sender_config *cfg, struct sender **ret_sender,
@@ -69,6 +72,7 @@ void sender_free(struct sender *sender)
 {
     if (!sender)
         return;
+    watchdog_leave(&sender->loop);
     crew_free(sender->crew);
     lanes_free(sender->lanes);
     free_results(sender);
@@ -343,14 +347,17 @@ static void end(struct sender *sender)
 enum err_code sender_run(struct sender *sender, struct err *err)
 {
     enum err_code rc = ERR_OK;
+    sender->loop.name = "webhook.sender";
     while (!daemon_stopping() && rc != ERR_FENCED) {
         err_clear(err);
+        watchdog_turn(&sender->loop, TURN_MS);
         rc = sender->leads ? lead_once(sender, err) : stand_by(sender, err);
         tell_trouble(sender, rc, err);
         if (!sender->leads)
             (void)daemon_sleep_until(clock_mono_ms() + sender->cfg->webhook_poll_ms);
     }
     metric_set(&stat_leading, 0);
+    watchdog_rest(&sender->loop);
     if (rc == ERR_FENCED)
         return rc;
     err_clear(err);

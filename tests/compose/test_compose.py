@@ -18,7 +18,7 @@ from waiting import wait_until
 URL = "http://127.0.0.1:8080"
 SIDE = "/var/lib/sluice/archive/side"  # a volume that all workers share
 PROJECT = "site"
-SERVICES = ("web", "worker", "recovery", "alternate", "deadletter", "rabbitmq", "db")
+SERVICES = ("web", "worker", "recovery", "alternate", "deadletter", "webhook", "rabbitmq", "db")
 
 
 class Deployment:

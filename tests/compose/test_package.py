@@ -10,7 +10,7 @@ import pytest
 from engine import HERE, ROOT, Engine, documented, run
 
 UNITS = ("sluice-web", "sluice-recovery", "sluice-alternate", "sluice-deadletter",
-         "sluice-worker@one")
+         "sluice-webhook", "sluice-worker@one")
 EXPOSURE_MAX = 35  # of 100, as systemd-analyze counts; 50 and more it calls "exposed"
 
 

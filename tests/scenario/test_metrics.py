@@ -23,13 +23,14 @@ NAMED = {
                  "sluice_fenced_writes_total"],
     "alternate": ["sluice_dead_messages"],
     "deadletter": ["sluice_dead_messages"],
+    "webhook": ["sluice_webhook_waiting", "sluice_webhook_leading", "sluice_webhook_behind_events"],
 }
 
 
 @pytest.fixture(scope="module")
 def processes(site):
     return {"web": site.web(), "worker": site.worker(),
-            **{kind: site.reader(kind) for kind in ("recovery", "alternate", "deadletter")}}
+            **{kind: site.reader(kind) for kind in ("recovery", "alternate", "deadletter", "webhook")}}
 
 
 @pytest.fixture(scope="module")

@@ -51,7 +51,8 @@ def start(site, kind):
     return site.worker() if kind == "worker" else site.reader(kind)
 
 
-@pytest.mark.parametrize("manager", ["web", "worker", "recovery", "alternate", "deadletter"],
+@pytest.mark.parametrize("manager", ["web", "worker", "recovery", "alternate", "deadletter",
+                                     "webhook"],
                          indirect=True)
 def test_systemd_hears_of_a_program_that_works_and_of_no_other(site, manager):
     program = start(site, manager.path.rsplit("-", 1)[1])
