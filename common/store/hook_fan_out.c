@@ -47,11 +47,11 @@ static enum err_code make_delivery(struct txn *txn, const struct hook_fan_out *o
 {
     BUF_AUTO struct buf body = BUF_INIT(BODY_LIMIT);
     struct uuid id = uuid_v7();
-    uint64_t waiting = 0;
+    bool waits = false;
     bool found = false;
     enum err_code rc =
         db_one(txn->db, DB_DELIVERY_CHAIN, DB_ARGS(db_uuid(&event->hook), db_uuid(&event->job)),
-               DB_COLS(COL_U64(&waiting)), &found, err);
+               DB_COLS(COL_BOOL(&waits)), &found, err);
     if (rc)
         return rc;
     out->compose(event, &id, &body);
@@ -60,7 +60,7 @@ static enum err_code make_delivery(struct txn *txn, const struct hook_fan_out *o
     return db_exec(txn->db, DB_DELIVERY_INSERT,
                    DB_ARGS(db_uuid(&id), db_uuid(&event->hook), db_text(event->tenant),
                            db_uuid(&event->job), db_u64(event->seq), db_text(event->to),
-                           db_uuid(&event->lane), db_text(waiting ? "held" : "due"),
+                           db_uuid(&event->lane), db_text(waits ? "held" : "due"),
                            db_sv(buf_sv(&body))),
                    NULL, err);
 }

@@ -114,11 +114,11 @@ struct recording {
 static enum err_code free_next(struct txn *txn, const struct hook_delivery *of, struct err *err)
 {
     const struct db_args chain = DB_ARGS(db_uuid(&of->subscription), db_uuid(&of->job));
-    uint64_t due = 0;
+    bool due = false;
     bool found = false;
     enum err_code rc =
-        db_one(txn->db, DB_DELIVERY_CHAIN_DUE, chain, DB_COLS(COL_U64(&due)), &found, err);
-    return rc || due > 0 ? rc : db_exec(txn->db, DB_DELIVERY_NEXT, chain, NULL, err);
+        db_one(txn->db, DB_DELIVERY_CHAIN_DUE, chain, DB_COLS(COL_BOOL(&due)), &found, err);
+    return rc || due ? rc : db_exec(txn->db, DB_DELIVERY_NEXT, chain, NULL, err);
 }
 
 static enum err_code keep_attempt(struct txn *txn, const struct hook_result *result,

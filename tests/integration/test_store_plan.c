@@ -90,6 +90,17 @@ static const struct {
     {DB_STRAY_ROWS, "tu", "by_tenant"},
     {DB_STRAY_OWNED, "tuuu", "by_worker"},
     {DB_STRAY_QUEUED, "ttuu", "by_status"},
+    {DB_HOOK_FAN_OUT, "uuuuu", NULL},
+    {DB_DELIVERY_LIST, "tbttu", "by_tenant"},
+    {DB_DELIVERY_LIST_JOB, "tbbttu", "by_job"},
+    {DB_DELIVERY_CHAIN, "bb", "by_chain"},
+    {DB_DELIVERY_CHAIN_DUE, "bb", "by_chain"},
+    {DB_DELIVERY_NEXT, "bb", "by_chain"},
+    {DB_DELIVERY_LANES, "bu", "by_lane"},
+    {DB_DELIVERY_DUE, "bu", "by_lane"},
+    {DB_DELIVERY_RECORD, "tutuubu", "PRIMARY"},
+    {DB_DELIVERY_OLD, "uu", "by_end"},
+    {DB_HOOK_OLD, "buu", "by_job"},
 };
 
 static void fill(void)
@@ -123,7 +134,15 @@ static void fill(void)
                        "blocked_at) SELECT id, id, tenant, 'PENDING', NOW(6) FROM jobs LIMIT 2000");
     test_db_run(&test, "INSERT INTO recovery_leader (role, fencing, holder, renewed_at) SELECT "
                        "HEX(id), 1, id, NOW(6) FROM jobs LIMIT 500");
-    test_db_run(&test, "ANALYZE TABLE jobs, job_events, workers, outbox, job_queues, job_recovery, "
+    test_db_run(&test, "INSERT INTO subscriptions (id, tenant, job_id, owner, url, states, lane, "
+                       "after_seq, created_at, updated_at) SELECT id, tenant, id, owner, 'u', "
+                       "'FINISHED', id, 0, NOW(6), NOW(6) FROM jobs LIMIT 2000");
+    test_db_run(&test, "INSERT INTO webhook_deliveries (id, subscription_id, tenant, job_id, seq, "
+                       "event, lane, state, body, created_at, since, next_at, ended_at) SELECT id, "
+                       "id, tenant, id, 1, 'FINISHED', id, IF(owner = 'ann', 'due', 'delivered'), "
+                       "'{}', NOW(6), NOW(6), NOW(6), IF(owner = 'ann', NULL, NOW(6)) FROM jobs");
+    test_db_run(&test, "ANALYZE TABLE subscriptions, webhook_deliveries, jobs, job_events, "
+                       "workers, outbox, job_queues, job_recovery, "
                        "job_blocked, recovery_leader");
 }
 
