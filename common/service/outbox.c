@@ -12,7 +12,9 @@
 
 #define BUCKETS 4096u
 #define BATCH_MAX 500u
-#define GATHER_MS 20 /* confirmations that come so close together are deleted together */
+/* Confirmations that come so close together are deleted together. Nobody waits for it: each
+ * deletion is a sync of the disk that the next submission would wait for. */
+#define GATHER_MS 100
 #define RELAY_PAGE 500u
 
 static struct metric confirm_seconds = METRIC_HISTOGRAM(
@@ -289,10 +291,8 @@ static void wait_for_work(struct outbox *outbox, int64_t next_relay_ms, bool ret
            (retry_delete || (outbox->done_count == 0 && !outbox->overflow)) &&
            clock_cond_wait_until(&outbox->wake, &outbox->lock, until_ms))
         continue;
-    if (outbox->stopping || outbox->done_count >= BATCH_MAX)
-        return;
     int64_t gather_ms = clock_mono_ms() + GATHER_MS;
-    while (!outbox->stopping && outbox->done_count < BATCH_MAX &&
+    while (!outbox->stopping && !outbox->relay_now && outbox->done_count < BATCH_MAX &&
            clock_cond_wait_until(&outbox->wake, &outbox->lock, gather_ms))
         continue;
 }
