@@ -52,13 +52,20 @@ def test_a_good_site_has_no_fault_and_nothing_is_left_behind(fresh):
     assert status == 0, [one["finding"] for all_of in found.values() for one in all_of
                          if one["result"] == "fault"]
     for check in ("database", "schema", "clock", "broker", "exchanges", "queues", "readers",
-                  "workers", "outbox", "keys", *PROBED):
+                  "workers", "outbox", "keys", "versions", "retention", *PROBED):
         assert results(found, check) == {"ok"}, found[check]
     assert results(found, "consumer_timeout") == {"cannot tell"}
     assert fresh.count("dead_messages") == 0, "the probes' rows are removed"
     fresh.wait_clean()
+    fresh.sql("INSERT INTO processes (id, service, host, pid, version, schema_number, started_at, "
+              "seen_at) VALUES (0x01, 'sluice-web', 'far', 7, '0.0.1', 5, UTC_TIMESTAMP(6), "
+              "UTC_TIMESTAMP(6)); UPDATE retention SET ended_at = NULL, "
+              "created_at = created_at - INTERVAL 3 DAY, holder = 0x01, "  # recovery leaves it so
+              "renewed_at = renewed_at + INTERVAL 1 DAY")
     table = fresh.run("doctor", worker_work_root=fresh.path("work"))
     assert table.returncode == 0 and "CURE" in table.stdout, table
+    assert "sluice-web of host far (pid 7) is version 0.0.1 and knows schema 005" in table.stdout
+    assert "not removed to the end for 72 h" in table.stdout
 
 
 @pytest.fixture(name="broken", scope="module")
