@@ -58,6 +58,7 @@ struct db_call {
     enum db_stmt_id id;
     struct db_args args;
     uint64_t insert_id; /* written: as db_insert_id() */
+    uint64_t rows;      /* written: as by db_exec() */
 };
 /* Writes of one transaction (after db_begin) in one round trip where the client library can do
  * that. Told is the first failure; what stands behind it was tried as well: the transaction must

@@ -71,7 +71,7 @@ static enum err_code receive_all(struct db *db, struct db_call *calls, size_t co
         MYSQL_STMT *stmt = db->stmts[calls[i].id];
         enum err_code rc = db_receive(db, stmt, db_stmt_name(calls[i].id), first ? &later : err);
         if (rc == ERR_OK) {
-            (void)db_note_written(db, stmt);
+            calls[i].rows = db_note_written(db, stmt);
             calls[i].insert_id = db->insert_id;
         } else if (first == ERR_OK) {
             first = rc;
@@ -110,7 +110,7 @@ enum err_code db_exec_all(struct db *db, struct db_call *calls, size_t count, st
 enum err_code db_exec_all(struct db *db, struct db_call *calls, size_t count, struct err *err)
 {
     for (size_t i = 0; i < count; i++) {
-        enum err_code rc = db_exec(db, calls[i].id, calls[i].args, NULL, err);
+        enum err_code rc = db_exec(db, calls[i].id, calls[i].args, &calls[i].rows, err);
         if (rc)
             return rc;
         calls[i].insert_id = db->insert_id;

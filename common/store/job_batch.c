@@ -7,7 +7,7 @@
 
 #define ARGS_MAX DB_PARAMS_MAX
 #define EVENTS_AT_ONCE 24
-#define EVENT_PARAMS 10
+#define STEPS_MAX 12 /* in one round trip */
 
 struct args {
     struct db_arg items[ARGS_MAX];
@@ -31,18 +31,95 @@ static size_t room_for(size_t count)
     return count <= 1 ? 1 : count <= 4 ? 4 : 16;
 }
 
-static enum err_code exec(struct txn *txn, enum db_stmt_id stmt, const struct args *args,
-                          const struct together *group, struct job_batch *batch, struct err *err)
+/* ---- one round trip ------------------------------------------------------------------------- */
+
+struct event { /* a move of one of the jobs */
+    struct job_write *of;
+    size_t move;
+    enum job_state from;
+};
+
+struct step { /* a statement, with what its arguments lead into */
+    struct args args;
+    size_t wanted;              /* jobs that it changes; 0: it writes the events */
+    const struct event *events; /* their first one */
+    size_t event_count;
+    char details[EVENTS_AT_ONCE][DETAIL_SIZE];
+    char kept[KEPT_CONDITIONS_SIZE];
+    char reason[JOB_REASON_SIZE];
+};
+
+struct trip {
+    struct db_call calls[STEPS_MAX];
+    struct step *steps[STEPS_MAX]; /* owned */
+    size_t count;
+};
+
+static void trip_done(struct trip *trip)
 {
-    uint64_t rows = 0;
-    enum err_code rc =
-        db_exec(txn->db, stmt, (struct db_args){args->items, args->count}, &rows, err);
-    if (rc == ERR_OK && rows != group->count) {
-        batch->mismatch = true;
-        rc = err_set(err, ERR_CONFLICT, "of %zu jobs %llu are as they were read", group->count,
-                     (unsigned long long)rows);
-    }
+    while (trip->count > 0)
+        free(trip->steps[--trip->count]);
+}
+
+static void set_seq(const struct event *event, uint64_t seq)
+{
+    if (event->move > 0)
+        return;
+    if (event->of->is_claim)
+        event->of->claim.seq = seq;
+    else
+        event->of->move.seq = seq;
+}
+
+static enum err_code take_answer(const struct txn *txn, const struct db_call *call,
+                                 const struct step *step, struct job_batch *batch, struct err *err)
+{
+    for (size_t i = 0; i < step->event_count; i++)
+        set_seq(&step->events[i], call->insert_id + i * db_auto_step(txn->db));
+    if (step->wanted == 0 || call->rows == step->wanted)
+        return ERR_OK;
+    batch->mismatch = true;
+    return err_set(err, ERR_CONFLICT, "of %zu jobs %llu are as they were read", step->wanted,
+                   (unsigned long long)call->rows);
+}
+
+/* The events travel with the changes that they tell of: if one of these finds a job that is not as
+ * it was read, all of it is rolled back. */
+static enum err_code go(struct txn *txn, struct trip *trip, struct job_batch *batch,
+                        struct err *err)
+{
+    for (size_t i = 0; i < trip->count; i++)
+        trip->calls[i].args =
+            (struct db_args){trip->steps[i]->args.items, trip->steps[i]->args.count};
+    enum err_code rc = trip->count ? db_exec_all(txn->db, trip->calls, trip->count, err) : ERR_OK;
+    for (size_t i = 0; i < trip->count && rc == ERR_OK; i++)
+        rc = take_answer(txn, &trip->calls[i], trip->steps[i], batch, err);
+    trip_done(trip);
     return rc;
+}
+
+/* A further step; goes first if there is no room. */
+static enum err_code add_step(struct txn *txn, struct trip *trip, struct job_batch *batch,
+                              struct step **ret_step, struct err *err)
+{
+    enum err_code rc = trip->count == STEPS_MAX ? go(txn, trip, batch, err) : ERR_OK;
+    if (rc)
+        return rc;
+    struct step *step = malloc(sizeof(*step));
+    if (!step)
+        return err_set(err, ERR_NOMEM, "no memory for a statement");
+    step->args.count = step->wanted = step->event_count = 0;
+    step->events = NULL;
+    trip->calls[trip->count] = (struct db_call){.id = DB_JOBS_CLAIM_1};
+    trip->steps[trip->count++] = step;
+    *ret_step = step;
+    return ERR_OK;
+}
+
+/* Of the step that was added last. */
+static void set_stmt(struct trip *trip, enum db_stmt_id stmt)
+{
+    trip->calls[trip->count - 1].id = stmt;
 }
 
 /* ---- claims --------------------------------------------------------------------------------- */
@@ -83,24 +160,22 @@ static void add_rows(struct args *args, const struct together *group)
     }
 }
 
-static enum err_code claim_together(struct txn *txn, const struct together *group,
-                                    struct job_batch *batch, struct err *err)
+static enum db_stmt_id claim_together(const struct together *group, struct step *step)
 {
     assert(group->items[0]);
     const struct job_claim *first = group->items[0]->claim.claim;
-    struct args args = {.count = 0};
-    enum db_stmt_id stmt = group->room == 1   ? DB_JOBS_CLAIM_1
-                           : group->room == 4 ? DB_JOBS_CLAIM_4
-                                              : DB_JOBS_CLAIM_16;
-    add(&args, db_uuid(&first->worker));
-    add(&args, db_u64(first->charge_loss));
-    add(&args, db_text(job_state_text(last_of(first))));
-    add(&args, db_u64(moves_reach(JOB_RUNNING, first->moves, first->move_count)));
-    add(&args, db_uuid(first->from_worker));
-    add_rows(&args, group);
+    struct args *args = &step->args;
+    add(args, db_uuid(&first->worker));
+    add(args, db_u64(first->charge_loss));
+    add(args, db_text(job_state_text(last_of(first))));
+    add(args, db_u64(moves_reach(JOB_RUNNING, first->moves, first->move_count)));
+    add(args, db_uuid(first->from_worker));
+    add_rows(args, group);
     for (size_t i = 0; i < group->count; i++)
         group->items[i]->claim.fence = group->items[i]->claim.claim->from_fence + 1;
-    return exec(txn, stmt, &args, group, batch, err);
+    return group->room == 1   ? DB_JOBS_CLAIM_1
+           : group->room == 4 ? DB_JOBS_CLAIM_4
+                              : DB_JOBS_CLAIM_16;
 }
 
 /* ---- ends ----------------------------------------------------------------------------------- */
@@ -148,41 +223,29 @@ static void add_streams(struct args *args, const struct together *group)
     }
 }
 
-static enum err_code end_together(struct txn *txn, const struct together *group,
-                                  struct job_batch *batch, struct err *err)
+static enum db_stmt_id end_together(const struct together *group, struct step *step)
 {
     assert(group->items[0]);
     const struct own_move *first = &group->items[0]->move;
     const struct job_outcome *out = first->outcome;
-    char kept[KEPT_CONDITIONS_SIZE];
-    char reason[JOB_REASON_SIZE];
-    struct args args = {.count = 0};
-    enum db_stmt_id stmt = group->room == 1   ? DB_JOBS_END_1
-                           : group->room == 4 ? DB_JOBS_END_4
-                                              : DB_JOBS_END_16;
-    add(&args, db_text(job_state_text(first->to)));
-    add(&args, db_u64(own_gives_up(first->to)));
-    add(&args, db_u64(moves_reach(JOB_RUNNING, first->moves.items, first->moves.count)));
-    add(&args, db_u64(job_state_ends(first->to)));
-    add(&args, db_text(kept_conditions(out->condition, kept, sizeof(kept))));
-    add(&args, db_text_or_null(job_condition_text(out->condition)));
-    add(&args, out->has_exit_code ? db_i64(out->exit_code) : db_null());
-    add(&args, out->term_signal ? db_i64(out->term_signal) : db_null());
-    add(&args, db_text(text_fit(out->reason, reason, sizeof(reason))));
-    add(&args, db_u64(out->attempt));
-    add_streams(&args, group);
-    add(&args, db_uuid(&first->hold->worker));
-    add_rows(&args, group);
-    return exec(txn, stmt, &args, group, batch, err);
+    struct args *args = &step->args;
+    add(args, db_text(job_state_text(first->to)));
+    add(args, db_u64(own_gives_up(first->to)));
+    add(args, db_u64(moves_reach(JOB_RUNNING, first->moves.items, first->moves.count)));
+    add(args, db_u64(job_state_ends(first->to)));
+    add(args, db_text(kept_conditions(out->condition, step->kept, sizeof(step->kept))));
+    add(args, db_text_or_null(job_condition_text(out->condition)));
+    add(args, out->has_exit_code ? db_i64(out->exit_code) : db_null());
+    add(args, out->term_signal ? db_i64(out->term_signal) : db_null());
+    add(args, db_text(text_fit(out->reason, step->reason, sizeof(step->reason))));
+    add(args, db_u64(out->attempt));
+    add_streams(args, group);
+    add(args, db_uuid(&first->hold->worker));
+    add_rows(args, group);
+    return group->room == 1 ? DB_JOBS_END_1 : group->room == 4 ? DB_JOBS_END_4 : DB_JOBS_END_16;
 }
 
 /* ---- history -------------------------------------------------------------------------------- */
-
-struct event { /* a move of one of the jobs */
-    struct job_write *of;
-    size_t move;
-    enum job_state from;
-};
 
 static const struct {
     size_t rows;
@@ -222,41 +285,29 @@ static void add_event(struct args *args, const struct event *event, char *detail
     add(args, db_text(text_fit(move->detail, detail, DETAIL_SIZE)));
 }
 
-static void set_seq(const struct event *event, uint64_t seq)
+static enum err_code write_events(struct txn *txn, struct trip *trip, struct job_batch *batch,
+                                  const struct event *events, size_t count, struct err *err)
 {
-    if (event->move > 0)
-        return;
-    if (event->of->is_claim)
-        event->of->claim.seq = seq;
-    else
-        event->of->move.seq = seq;
-}
-
-static enum err_code write_events(struct txn *txn, const struct event *events, size_t count,
-                                  struct err *err)
-{
-    char details[EVENTS_AT_ONCE][DETAIL_SIZE];
     for (size_t done = 0; done < count;) {
-        struct args args = {.count = 0};
+        struct step *step = NULL;
         size_t size = 0;
-        while (event_sizes[size].rows > count - done)
-            size++;
-        for (size_t i = 0; i < event_sizes[size].rows; i++)
-            add_event(&args, &events[done + i], details[i]);
-        enum err_code rc = db_exec(txn->db, event_sizes[size].stmt,
-                                   (struct db_args){args.items, args.count}, NULL, err);
+        enum err_code rc = add_step(txn, trip, batch, &step, err);
         if (rc)
             return rc;
-        for (size_t i = 0; i < event_sizes[size].rows; i++)
-            set_seq(&events[done + i], db_insert_id(txn->db) + i * db_auto_step(txn->db));
-        done += event_sizes[size].rows;
+        while (event_sizes[size].rows > count - done)
+            size++;
+        set_stmt(trip, event_sizes[size].stmt);
+        step->events = &events[done];
+        step->event_count = event_sizes[size].rows;
+        for (size_t i = 0; i < step->event_count; i++)
+            add_event(&step->args, &events[done + i], step->details[i]);
+        done += step->event_count;
     }
     return ERR_OK;
 }
 
-static enum err_code write_history(struct txn *txn, const struct job_batch *batch, struct err *err)
+static size_t list_events(const struct job_batch *batch, struct event *ret_events)
 {
-    struct event events[GROUP_MAX * JOB_MOVES_MAX];
     size_t count = 0;
     for (size_t i = 0; i < batch->count; i++) {
         struct job_write *write = batch->items[i];
@@ -265,11 +316,11 @@ static enum err_code write_history(struct txn *txn, const struct job_batch *batc
         const struct job_moves moves = moves_of(write);
         enum job_state from = write->is_claim ? write->claim.claim->from : write->move.from;
         for (size_t k = 0; k < moves.count; k++) {
-            events[count++] = (struct event){write, k, from};
+            ret_events[count++] = (struct event){write, k, from};
             from = moves.items[k].to;
         }
     }
-    return write_events(txn, events, count, err);
+    return count;
 }
 
 /* ---- all of them ---------------------------------------------------------------------------- */
@@ -286,24 +337,43 @@ static bool alike(const struct job_write *a, const struct job_write *b)
     return a->is_claim ? claims_alike(a, b) : ends_alike(a, b);
 }
 
+/* Those that change as the one at `at` does, in one statement. */
+static enum err_code change_together(struct txn *txn, struct trip *trip, struct job_batch *batch,
+                                     size_t at, struct err *err)
+{
+    struct together group = {.count = 0};
+    struct step *step = NULL;
+    for (size_t k = at; k < batch->count; k++) {
+        if (batch->items[k]->together || !alike(batch->items[at], batch->items[k]))
+            continue;
+        batch->items[k]->together = true;
+        group.items[group.count++] = batch->items[k];
+    }
+    group.room = room_for(group.count);
+    enum err_code rc = add_step(txn, trip, batch, &step, err);
+    if (rc)
+        return rc;
+    step->wanted = group.count;
+    set_stmt(trip, batch->items[at]->is_claim ? claim_together(&group, step)
+                                              : end_together(&group, step));
+    return ERR_OK;
+}
+
 enum err_code job_batch_together(struct txn *txn, struct job_batch *batch, struct err *err)
 {
+    struct event events[GROUP_MAX * JOB_MOVES_MAX];
+    struct trip trip = {.count = 0};
     enum err_code rc = ERR_OK;
     for (size_t i = 0; i < batch->count; i++)
         batch->items[i]->together = false;
     for (size_t i = 0; i < batch->count && rc == ERR_OK; i++) {
-        struct together group = {.count = 0};
-        if (batch->items[i]->together || !can_be_together(batch->items[i]))
-            continue;
-        for (size_t k = i; k < batch->count; k++) {
-            if (batch->items[k]->together || !alike(batch->items[i], batch->items[k]))
-                continue;
-            batch->items[k]->together = true;
-            group.items[group.count++] = batch->items[k];
-        }
-        group.room = room_for(group.count);
-        rc = batch->items[i]->is_claim ? claim_together(txn, &group, batch, err)
-                                       : end_together(txn, &group, batch, err);
+        if (!batch->items[i]->together && can_be_together(batch->items[i]))
+            rc = change_together(txn, &trip, batch, i, err);
     }
-    return rc ? rc : write_history(txn, batch, err);
+    if (rc == ERR_OK)
+        rc = write_events(txn, &trip, batch, events, list_events(batch, events), err);
+    if (rc == ERR_OK)
+        rc = go(txn, &trip, batch, err);
+    trip_done(&trip);
+    return rc;
 }

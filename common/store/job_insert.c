@@ -95,10 +95,10 @@ static enum err_code insert_part(struct db *db, const struct part *part, bool fi
 {
     struct values values;
     struct db_call calls[] = {
-        {DB_SUBMIT_TIME, DB_NO_ARGS, 0},
-        {job_stmts[part->width], job_values(part, &values), 0},
-        {event_stmts[part->width], event_values(part, &values), 0},
-        {outbox_stmts[part->width], outbox_values(part, &values), 0},
+        {.id = DB_SUBMIT_TIME, .args = DB_NO_ARGS},
+        {.id = job_stmts[part->width], .args = job_values(part, &values)},
+        {.id = event_stmts[part->width], .args = event_values(part, &values)},
+        {.id = outbox_stmts[part->width], .args = outbox_values(part, &values)},
     };
     size_t from = first ? 0 : 1;
     enum err_code rc = db_exec_all(db, calls + from, ARRAY_LEN(calls) - from, err);
