@@ -7,6 +7,8 @@
 #include <curl/curl.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -175,6 +177,38 @@ static enum err_code result_of(CURLM *multi, CURL *easy, struct transfer *transf
                    detail[0] ? detail : curl_easy_strerror(message->data.result));
 }
 
+/* 169.254.0.0/16 and fe80::/10, also as an IPv4 address within an IPv6 one. */
+static bool is_link_local(const struct sockaddr *address)
+{
+    static const unsigned char mapped[12] = {[10] = 0xFF, [11] = 0xFF};
+    static const unsigned char nat64[12] = {0, 0x64, 0xFF, 0x9B};
+    const unsigned char *v4 = NULL;
+    if (address->sa_family == AF_INET) {
+        v4 = (const unsigned char *)&((const struct sockaddr_in *)(const void *)address)->sin_addr;
+    } else if (address->sa_family == AF_INET6) {
+        const unsigned char *v6 =
+            ((const struct sockaddr_in6 *)(const void *)address)->sin6_addr.s6_addr;
+        if (v6[0] == 0xFE && (v6[1] & 0xC0) == 0x80)
+            return true;
+        if (memcmp(v6, mapped, sizeof(mapped)) == 0 || memcmp(v6, nat64, sizeof(nat64)) == 0)
+            v4 = v6 + sizeof(mapped);
+    }
+    return v4 && v4[0] == 169 && v4[1] == 254;
+}
+
+/* Looked at when the name has been resolved, and again for each redirection. */
+static curl_socket_t open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
+{
+    struct transfer *transfer = arg;
+    (void)purpose;
+    if (!transfer->fetch->link_local && is_link_local(&address->addr)) {
+        (void)err_set(transfer->err, ERR_FORBIDDEN,
+                      "its address is link-local, which is refused (worker.input_link_local)");
+        return CURL_SOCKET_BAD;
+    }
+    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
 static bool set_options(CURL *easy, struct transfer *transfer, char *detail)
 {
     CURLcode bad = CURLE_OK;
@@ -192,6 +226,8 @@ static bool set_options(CURL *easy, struct transfer *transfer, char *detail)
     bad |= curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, detail);
     bad |= curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_bytes);
     bad |= curl_easy_setopt(easy, CURLOPT_WRITEDATA, transfer);
+    bad |= curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+    bad |= curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, transfer);
     return bad == CURLE_OK;
 }
 

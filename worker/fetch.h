@@ -3,7 +3,8 @@
 #define WORKER_FETCH_H
 
 /* fetch: brings one input to a file: http and https by libcurl (redirects stay with these two),
- * file only from beneath one of the configured roots.
+ * file only from beneath one of the configured roots. Link-local addresses, where clouds hand out
+ * credentials, are asked only when that is allowed.
  * Threads: any; fetch_start() before the first one. */
 
 #include "common/base/err.h"
@@ -30,6 +31,7 @@ struct fetch {
     void *arg;
     /* Asked several times a second; true ends the fetch with ERR_STOPPING. */
     bool (*interrupted)(void *arg);
+    bool link_local; /* such addresses may be asked */
     struct fetch_cause *cause; /* filled with an error; NULL: nobody asks */
 };
 

@@ -38,6 +38,7 @@ static enum err_code fill(struct run *run, const struct job_input *input, int fd
         .max_bytes = cfg->worker_input_max_bytes,
         .deadline_ms = clock_mono_ms() + cfg->worker_stage_timeout_ms,
         .roots = &cfg->worker_file_roots,
+        .link_local = cfg->worker_input_link_local,
         .arg = run,
         .interrupted = interrupted,
         .cause = cause,
