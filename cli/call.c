@@ -8,12 +8,16 @@
 
 int cli_fail(int status, const char *format, ...)
 {
+    TEXT_AUTO char *text = NULL;
     va_list args;
     va_start(args, format);
-    (void)fputs("sluice: ", stderr);
-    (void)vfprintf(stderr, format, args);
-    (void)fputc('\n', stderr);
+    int length = vasprintf(&text, format, args);
     va_end(args);
+    if (length < 0)
+        text = NULL;
+    (void)fputs("sluice: ", stderr);
+    cli_put(stderr, text ? text : "out of memory");
+    (void)fputc('\n', stderr);
     return status;
 }
 
@@ -56,15 +60,18 @@ int cli_problem(const struct http_answer *answer)
     const char *pointer = cli_text(first, "pointer");
     if (!*detail)
         return cli_fail(CLI_REFUSED, "the service answered with status %ld", answer->status);
-    (void)fprintf(stderr, "sluice: %s", detail);
+    BUF_AUTO struct buf text = BUF_INIT(answer->body.len + 16);
+    buf_add_text(&text, detail);
     if (*pointer)
-        (void)fprintf(stderr, " (at %s)", pointer);
+        buf_addf(&text, " (at %s)", pointer);
     if (*code)
-        (void)fprintf(stderr, " [%s]", code);
-    (void)fputc('\n', stderr);
-    if (*cli_text(problem, "caret"))
-        (void)fprintf(stderr, "%s\n", cli_text(problem, "caret"));
-    return CLI_REFUSED;
+        buf_addf(&text, " [%s]", code);
+    int status = cli_fail(CLI_REFUSED, "%s", buf_text(&text));
+    if (*cli_text(problem, "caret")) {
+        cli_put(stderr, cli_text(problem, "caret"));
+        (void)fputc('\n', stderr);
+    }
+    return status;
 }
 
 struct http *cli_http(struct cli *cli)

@@ -92,6 +92,11 @@ void cli_print_list(const struct cli *cli, const json_t *items, const struct cli
 /* Prints one object: as JSON, or a line per member. */
 void cli_print_object(const struct cli *cli, const json_t *object, const char *name_member);
 
+/* Text from elsewhere: nothing of it must reach the terminal as an escape, or turn it around. '?'
+ * stands for what could; '\n' and '\t' stay. */
+void cli_make_inert(char *text);
+void cli_put(FILE *out, const char *text);
+
 const char *cli_text(const json_t *object, const char *member); /* "" if it is no string */
 
 #define CLI_JSON_AUTO __attribute__((cleanup(cli_json_drop)))

@@ -120,10 +120,12 @@ int cmd_why(struct cli *cli)
 {
     CLI_JSON_AUTO json_t *why = NULL;
     int status = call_job(cli, "GET", cli->operands[0], "/why", &why);
-    if (status == CLI_DONE && cli->output == CLI_TABLE)
-        (void)puts(cli_text(why, "why"));
-    else if (status == CLI_DONE)
+    if (status == CLI_DONE && cli->output == CLI_TABLE) {
+        cli_put(stdout, cli_text(why, "why"));
+        (void)fputc('\n', stdout);
+    } else if (status == CLI_DONE) {
         cli_print_object(cli, why, "why");
+    }
     return status;
 }
 

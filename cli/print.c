@@ -26,6 +26,13 @@ static void copy_inert(const char *text, char *ret_cell, size_t size)
     for (; text[i] && i + 1 < size; i++)
         ret_cell[i] = (unsigned char)text[i] < 0x20 || text[i] == 0x7F ? '?' : text[i];
     ret_cell[i] = 0;
+    cli_make_inert(ret_cell);
+}
+
+static void put_line(const char *text)
+{
+    cli_put(stdout, text);
+    (void)fputc('\n', stdout);
 }
 
 static void write_cell(const json_t *value, char *ret_cell, size_t size)
@@ -99,7 +106,10 @@ void cli_print_list(const struct cli *cli, const json_t *items, const struct cli
     if (cli->output == CLI_JSON) {
         print_json(items);
     } else if (cli->output == CLI_NAME) {
-        json_array_foreach(items, i, item)(void) puts(cli_text(item, name_member));
+        json_array_foreach(items, i, item)
+        {
+            put_line(cli_text(item, name_member));
+        }
     } else {
         print_table(items, columns, count);
     }
@@ -133,7 +143,7 @@ void cli_print_object(const struct cli *cli, const json_t *object, const char *n
     if (cli->output == CLI_JSON)
         print_json(object);
     else if (cli->output == CLI_NAME)
-        (void)puts(cli_text(object, name_member));
+        put_line(cli_text(object, name_member));
     else
         print_members(object, "");
 }
