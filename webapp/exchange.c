@@ -153,6 +153,9 @@ static enum MHD_Result hand_over(struct exchange *x, bool check_only)
     return MHD_YES;
 }
 
+/* Of what is no page nothing is to be shown as one, however a browser came by it. */
+#define NO_DOCUMENT "default-src 'none'; frame-ancestors 'none'; sandbox"
+
 static void log_answer(const struct exchange *x, const struct reply *reply)
 {
     const struct request *req = &x->req;
@@ -170,6 +173,8 @@ static void put_headers(const struct exchange *x, struct MHD_Response *response)
     const struct server *server = x->server;
     (void)MHD_add_response_header(response, "X-Request-Id", x->req.id);
     (void)MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+    if (!MHD_get_response_header(response, "Content-Security-Policy"))
+        (void)MHD_add_response_header(response, "Content-Security-Policy", NO_DOCUMENT);
     if (!MHD_get_response_header(response, "Cache-Control"))
         (void)MHD_add_response_header(response, "Cache-Control", "no-store");
     if (x->req.trace[0])
