@@ -81,7 +81,7 @@ def test_refusals_are_in_the_log(site, web, root, ann):
 
     def unauthenticated():
         return site.sql("SELECT tenant, actor, action, address FROM audit_log "
-                        "WHERE status = 401 AND action = 'queue_delete'")
+                        "WHERE status = 401 AND action = 'queue_delete'") or None
 
     assert wait_until("the row of a bad token", unauthenticated) == [
         [None, None, "queue_delete", "127.0.0.1"]]
