@@ -30,7 +30,7 @@ REPORT = re.compile(r"AddressSanitizer|LeakSanitizer|UndefinedBehaviorSanitizer|
 ROWS = {
     "F-17 heads": ("heads of requests that drip in, 200 connections", "408"),
     "F-17 bodies": ("bodies that drip in, 100 connections", "408"),
-    "F-17 readers": ("200 pipelined questions, the answers read a byte at a time", "cut off"),
+    "F-17 readers": ("100 pipelined questions, the answers read a byte at a time", "cut off"),
     "F-17 idle": ("connections that say nothing, 10,000 of one address", "closed, 429"),
     "F-17 requests": ("questions without a pause on 16 connections of one address", "429"),
     "F-17 strangers": ("bad tokens without a pause on 8 connections", "401, 429"),
