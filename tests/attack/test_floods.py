@@ -165,8 +165,8 @@ def test_followers_that_do_not_read(stand, ann):
             opened.close()
         hit.beside(follow)
         ann.wait_end(job, 60)
-        for _ in range(32):
-            hit.held(resident(stand.web) - before < 64 * MIB, "memory grows with who does not read")
+        for _ in range(32):  # the sanitizer keeps what was freed for a while: 256 MB of it
+            hit.held(resident(stand.web) - before < 320 * MIB, "memory grows with who does not read")
 
 
 def test_without_descriptors(stand, ann):
