@@ -96,7 +96,7 @@ enum err_code job_output(struct request *req, struct err *err)
     AUTO(job_free) struct job *job = NULL;
     FD_AUTO int run_fd = -1;
     FD_AUTO int fd = -1;
-    const char *stream = NULL;
+    const char *stream = "stdout";
     uint64_t run = 0;
     uint64_t size = 0;
     bool follows = false;
