@@ -6,6 +6,7 @@
 #include "common/store/rows.h"
 
 #define DROP_ROWS 500
+#define LATE_ROWS 100
 
 /* ---- sending --------------------------------------------------------------------------------- */
 
@@ -174,6 +175,60 @@ enum err_code hook_record(struct store *store, const struct hook_lead *lead,
     enum err_code rc = store_txn(store, record, &recording, err);
     if (rc == ERR_OK)
         FAULT("webhook.recorded");
+    return rc;
+}
+
+struct giving_up {
+    const struct hook_lead *lead;
+    uint32_t after_s;
+    struct hook_delivery late[LATE_ROWS]; /* id, subscription and job */
+    size_t count;
+};
+
+static enum err_code read_late(struct txn *txn, struct giving_up *giving_up, struct err *err)
+{
+    struct hook_delivery row = {.body = NULL};
+    bool more = true;
+    giving_up->count = 0;
+    enum err_code rc =
+        db_select(txn->db, DB_DELIVERY_LATE, DB_ARGS(db_u64(giving_up->after_s), db_u64(LATE_ROWS)),
+                  DB_COLS(COL_UUID(&row.id), COL_UUID(&row.subscription), COL_UUID(&row.job)), err);
+    while (rc == ERR_OK && more) {
+        rc = db_next(txn->db, &more, err);
+        if (rc == ERR_OK && more && giving_up->count < LATE_ROWS)
+            giving_up->late[giving_up->count++] = row;
+    }
+    db_end(txn->db);
+    return rc;
+}
+
+static enum err_code give_up(struct txn *txn, void *ctx, struct err *err)
+{
+    struct giving_up *giving_up = ctx;
+    uint64_t seq = 0;
+    enum err_code rc = hook_lead_lock(txn, giving_up->lead, &seq, err);
+    if (rc == ERR_OK)
+        rc = read_late(txn, giving_up, err);
+    for (size_t i = 0; i < giving_up->count && rc == ERR_OK; i++) {
+        const struct hook_delivery *late = &giving_up->late[i];
+        rc = db_exec(txn->db, DB_DELIVERY_GIVE_UP, DB_ARGS(db_uuid(&late->id)), NULL, err);
+        if (rc == ERR_OK)
+            rc = free_next(txn, late, err);
+    }
+    return rc;
+}
+
+enum err_code hook_give_up(struct store *store, const struct hook_lead *lead, uint32_t after_s,
+                           size_t *ret_rows, struct err *err)
+{
+    struct giving_up *giving_up = calloc(1, sizeof(*giving_up));
+    if (!giving_up)
+        return err_set(err, ERR_NOMEM, "out of memory");
+    giving_up->lead = lead;
+    giving_up->after_s = after_s;
+    enum err_code rc = store_txn(store, give_up, giving_up, err);
+    *ret_rows = giving_up->count;
+    free(giving_up);
     return rc;
 }
 

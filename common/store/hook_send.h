@@ -113,6 +113,10 @@ struct hook_result {
 MUST_USE enum err_code hook_record(struct store *store, const struct hook_lead *lead,
                                    const struct hook_result *results, size_t count,
                                    struct err *err);
+/* Some that were due longer ago than this are dead, though their turn has not come (their receiver
+ * answers nobody); so many. */
+MUST_USE enum err_code hook_give_up(struct store *store, const struct hook_lead *lead,
+                                    uint32_t after_s, size_t *ret_rows, struct err *err);
 /* Nothing waits for this subscription any more (it is gone or disabled). */
 MUST_USE enum err_code hook_drop(struct store *store, const struct hook_lead *lead,
                                  const struct uuid *subscription, struct err *err);

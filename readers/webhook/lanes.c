@@ -63,9 +63,24 @@ unsigned lanes_under_way(const struct lanes *lanes, const struct uuid *id)
     return lane ? lane->under_way : 0;
 }
 
-enum err_code lanes_begin(struct lanes *lanes, const struct uuid *id, struct err *err)
+/* Receivers to whom nothing has been sent for long. */
+static void forget_idle(struct lanes *lanes, int64_t now_ms)
+{
+    for (size_t i = 0; i < lanes->count;) {
+        const struct lane *lane = &lanes->items[i];
+        if (lane->under_way == 0 && lane->hold_until_ms + lanes->cfg.most_hold_ms < now_ms)
+            lanes->items[i] = lanes->items[--lanes->count];
+        else
+            i++;
+    }
+}
+
+enum err_code lanes_begin(struct lanes *lanes, const struct uuid *id, int64_t now_ms,
+                          struct err *err)
 {
     struct lane *lane = find(lanes, id);
+    if (!lane && lanes->count == lanes->room)
+        forget_idle(lanes, now_ms);
     if (!lane && lanes->count == lanes->room) {
         size_t room = lanes->room ? lanes->room * 2 : 64;
         struct lane *items = realloc(lanes->items, room * sizeof(*items));

@@ -23,7 +23,8 @@ void lanes_free(struct lanes *lanes); /* NULL is allowed */
 /* How many more may begin now. */
 unsigned lanes_room(const struct lanes *lanes, const struct uuid *lane, int64_t now_ms);
 unsigned lanes_under_way(const struct lanes *lanes, const struct uuid *lane);
-MUST_USE enum err_code lanes_begin(struct lanes *lanes, const struct uuid *lane, struct err *err);
+MUST_USE enum err_code lanes_begin(struct lanes *lanes, const struct uuid *lane, int64_t now_ms,
+                                   struct err *err);
 void lanes_end(struct lanes *lanes, const struct uuid *lane, bool answered, int64_t now_ms);
 
 #endif

@@ -180,7 +180,7 @@ static void tell(const struct hook_result *result)
 
 static void add_result(struct sender *sender, const struct hook_result *result, bool known)
 {
-    bool answered = result->http_status != 0;
+    bool answered = result->http_status != 0 || result->of->lacks_secret;
     lanes_end(sender->lanes, &result->of->lane, answered || !known, clock_mono_ms());
     if (!known) { /* it is due as before, and goes out again with the same id */
         delivery_free((struct hook_delivery *)(uintptr_t)result->of);
@@ -218,7 +218,7 @@ static enum err_code give(struct sender *sender, const struct hook_delivery *row
     struct hook_delivery *copy = malloc(sizeof(*copy));
     if (!copy)
         return err_set(err, ERR_NOMEM, "no memory for a delivery");
-    enum err_code rc = lanes_begin(sender->lanes, &row->lane, err);
+    enum err_code rc = lanes_begin(sender->lanes, &row->lane, clock_mono_ms(), err);
     if (rc) {
         free(copy);
         return rc;
@@ -289,15 +289,24 @@ static enum err_code send_due(struct sender *sender, unsigned *ret_given, struct
     return rc;
 }
 
+/* What has waited too long in the lane of a receiver that answers nobody, and what is kept no
+ * longer. */
 static enum err_code forget_old(struct sender *sender, struct err *err)
 {
     size_t rows = 0;
+    size_t late = 0;
     if (clock_mono_ms() < sender->forget_ms)
         return ERR_OK;
-    enum err_code rc = hook_forget(sender->store, &sender->lead, sender->cfg->webhook_keep_hours,
-                                   &sender->forget_after, &rows, err);
-    /* A little at a time; sooner when there is more. */
-    sender->forget_ms = clock_mono_ms() + (rows > 0 ? TROUBLE_MS : FORGET_MS);
+    enum err_code rc =
+        hook_give_up(sender->store, &sender->lead, sender->cfg->webhook_give_up_s, &late, err);
+    metric_count(&stat_attempts, HOOK_DEAD, (int64_t)late);
+    if (rc == ERR_OK)
+        rc = hook_forget(sender->store, &sender->lead, sender->cfg->webhook_keep_hours,
+                         &sender->forget_after, &rows, err);
+    /* A little at a time; sooner when there is more, or where patience is short. */
+    int64_t patience_ms = (int64_t)sender->cfg->webhook_give_up_s * 1000 / 2;
+    int64_t pause_ms = patience_ms < FORGET_MS ? patience_ms : FORGET_MS;
+    sender->forget_ms = clock_mono_ms() + (rows + late > 0 ? TROUBLE_MS : pause_ms);
     return rc;
 }
 

@@ -290,6 +290,18 @@ def test_a_dead_receiver_holds_up_nobody_else(fresh):
         assert fresh.count("webhook_deliveries", "state = 'due'") == 3 * len(jobs)
 
 
+def test_nothing_waits_longer_than_patience_for_one_who_does_not_answer(fresh):
+    web = fresh.web(**HERE)
+    fresh.worker(slots=8)
+    fresh.reader("webhook", **QUICK, **HERE, webhook_give_up_s=2, webhook_per_receiver=1)
+    admin, ann = fresh.client(web, "root", "admin"), fresh.client(web)
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        url = f"http://127.0.0.1:{closed.getsockname()[1]}/"
+    subscribe(admin, "closed", url, states=["RUNNING", "FINISHED"])
+    job = [run(ann) for _ in range(10)][-1]
+    wait_until("the last one to be given up", lambda: states_of(ann, job)[:1] == ["dead"], 20)
+
+
 def test_of_two_senders_one_sends_and_the_other_takes_over(fresh):
     web = fresh.web(**HERE)
     fresh.worker()

@@ -311,7 +311,7 @@ static struct lanes *three_at_once(void)
 static void begin(struct lanes *lanes, const struct uuid *lane)
 {
     struct err err = {0};
-    assert_ok(lanes_begin(lanes, lane, &err));
+    assert_ok(lanes_begin(lanes, lane, 0, &err));
 }
 
 static void a_lane_has_room_for_so_many(void **unused)
