@@ -10,6 +10,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "sup
 # pylint: disable=wrong-import-position
 from servers import Servers, SharedServers
 from sluice import Site
+from witness import WITNESS
 
 
 @pytest.fixture(scope="session")
@@ -41,3 +42,20 @@ def _tell(made):
     """The ends of the logs; pytest shows them if the test failed."""
     for process in made.processes:
         print(f"---- {process.name}\n{process.log_tail()}")
+
+
+@pytest.fixture(autouse=True)
+def contract_kept():
+    """What a service answers in a test is what its contract says."""
+    WITNESS.take()
+    yield
+    found = WITNESS.take()
+    assert not found, "the contract says otherwise:\n" + "\n".join(found)
+
+
+def pytest_sessionfinish(session):
+    """Leaves what was seen for tests/tools/contract_table."""
+    folder = os.environ.get("SLUICE_CONTRACT_RESULTS")
+    files = sorted({item.path.stem for item in session.items})
+    if folder and files and WITNESS.replies:
+        WITNESS.write(folder, files[0])

@@ -9,6 +9,7 @@ import time
 import pytest
 
 from waiting import wait_until
+from witness import WITNESS
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +36,7 @@ def exchange(web, data):
                 got += part
         except ConnectionError:
             pass
+    WITNESS.note_raw(got)
     return got
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from rest import Client
 from waiting import wait_until
+from witness import WITNESS
 
 DEADLINE_MS = 1500
 PER_ADDRESS = 60
@@ -46,6 +47,7 @@ def read_all(link):
 
 
 def status_of(raw):
+    WITNESS.note_raw(raw)
     return int(raw.split(b" ", 2)[1]) if raw.startswith(b"HTTP/1.1 ") else None
 
 

@@ -6,6 +6,7 @@ import json
 import urllib.parse
 
 from waiting import wait_until
+from witness import WITNESS, Exchange
 
 TERMINAL = ("FINISHED", "CANCELLED", "FAILED")
 AGAIN = (408, 429, 503)
@@ -77,6 +78,7 @@ class Client:
             self.kept = link
         else:
             link.close()
+        WITNESS.note(self.port, Exchange(method, path, body, result))
         self._note(method, path, result)
         return result
 

@@ -18,6 +18,7 @@ import tokens
 from rest import Client
 from servers import Servers, SharedServers, free_port
 from waiting import wait_until
+from witness import WITNESS
 
 BIN = os.environ.get("SLUICE_BIN") or os.path.join(
     os.path.dirname(os.path.abspath(__file__)), "../../build/dev/bin")
@@ -174,6 +175,7 @@ class Site:
         scheme = "https" if tls else "http"
         process = Process(self, "sluice-web", name, env, f"{scheme}://127.0.0.1:{port}")
         process.tls = tls
+        WITNESS.watch(port, os.path.join(BIN, "sluice-web"))
         self.processes.append(process)
         return process.start(wait)
 

@@ -6,6 +6,8 @@ import json
 import socket
 import time
 
+from witness import WITNESS
+
 Event = collections.namedtuple("Event", "id name data")
 
 
@@ -14,6 +16,7 @@ class Stream:
     own: a response of the standard library is of no more use after a timeout."""
 
     def __init__(self, client, path="/v1/events", last=None):
+        self.port = client.port
         self.socket = socket.create_connection((client.host, client.port), timeout=30)
         lines = [f"GET {path} HTTP/1.1", f"Host: {client.host}:{client.port}",
                  f"Authorization: Bearer {client.token}"]
@@ -83,7 +86,10 @@ class Stream:
             self.last = int(fields["id"])
         if "data" not in fields:
             return None  # it only tells the place
-        return Event(int(fields["id"]), fields.get("event", "message"), json.loads(fields["data"]))
+        event = Event(int(fields["id"]), fields.get("event", "message"), json.loads(fields["data"]))
+        if event.name == "job":
+            WITNESS.note_event(self.port, "JobEvent", event.data)
+        return event
 
     def begun(self, timeout_s=10.0):
         """Waits until the stream has told where it begins."""
