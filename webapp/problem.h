@@ -10,7 +10,7 @@
 
 #define PROBLEM_TYPE "application/problem+json"
 
-/* instance (the path) and request_id may be NULL. */
+/* instance: the path; "/" if it is not known. Either text may be NULL: then it is left out. */
 json_t *problem_of(const struct err *err, const char *instance, size_t instance_length,
                    const char *request_id);
 /* Text from outside as JSON: bytes that are not UTF-8 become U+FFFD. */

@@ -30,7 +30,7 @@ static void tell(const struct conn *conn, const struct err *err)
         (void)uuid_text(&fresh, id);
     const struct uri *uri = conn->x ? &conn->x->req.uri : NULL;
     bool told = uri && uri->raw && uri->path_length <= INSTANCE_MAX;
-    json_t *root = problem_of(err, told ? uri->raw : NULL, told ? uri->path_length : 0, id);
+    json_t *root = problem_of(err, told ? uri->raw : "/", told ? uri->path_length : 1, id);
     char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
     int length = snprintf(answer, sizeof(answer),
                           "HTTP/1.1 %d %s\r\nContent-Type: " PROBLEM_TYPE "\r\n"
