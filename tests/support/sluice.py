@@ -175,7 +175,7 @@ class Site:
         scheme = "https" if tls else "http"
         process = Process(self, "sluice-web", name, env, f"{scheme}://127.0.0.1:{port}")
         process.tls = tls
-        WITNESS.watch(port, os.path.join(BIN, "sluice-web"))
+        WITNESS.watch(port, os.path.join(self.programs, "sluice-web"))
         self.processes.append(process)
         return process.start(wait)
 
