@@ -8,6 +8,7 @@
  * way; short texts only, for its sake. */
 
 #define SHORT 24
+#define STARS_MAX 8
 
 /* The set at the beginning of the pattern; 0: it has no end, so that '[' stands for itself. */
 static size_t set_length(const char *pattern)
@@ -99,7 +100,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     const char *text = buf_text(&second);
     bool matches = glob_match(p, text);
     MUST(!matches || glob_covers(p, text));
-    if (strlen(p) <= SHORT && strlen(text) <= SHORT)
+    size_t stars = 0;
+    for (const char *c = p; *c; c++)
+        stars += *c == '*';
+    if (strlen(p) <= SHORT && strlen(text) <= SHORT && stars <= STARS_MAX)
         MUST(matches == slow(p, p, text));
     return 0;
 }
