@@ -294,6 +294,7 @@ static enum err_code write_events(struct txn *txn, struct trip *trip, struct job
         enum err_code rc = add_step(txn, trip, batch, &step, err);
         if (rc)
             return rc;
+        assert(step);
         while (event_sizes[size].rows > count - done)
             size++;
         set_stmt(trip, event_sizes[size].stmt);
@@ -353,6 +354,7 @@ static enum err_code change_together(struct txn *txn, struct trip *trip, struct 
     enum err_code rc = add_step(txn, trip, batch, &step, err);
     if (rc)
         return rc;
+    assert(step);
     step->wanted = group.count;
     set_stmt(trip, batch->items[at]->is_claim ? claim_together(&group, step)
                                               : end_together(&group, step));

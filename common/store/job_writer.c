@@ -5,6 +5,8 @@
 #include "common/store/job_batch.h"
 #include "common/store/job_row.h"
 
+#include <assert.h>
+
 struct job_writer {
     struct store *store;
     struct group writes;
@@ -116,11 +118,27 @@ static void judge_one(struct job_write *write)
         write->claim = own_claim_of(claim);
 }
 
+/* One statement, and what comes of it for each. */
+static void look_at(struct job_writer *writer, struct looks *looks, struct job_write *const *of)
+{
+    struct err err = {0};
+    enum err_code rc = store_once(writer->store, read_looks, looks, &err);
+    if (rc)
+        forget_looks(looks);
+    for (size_t i = 0; i < looks->count; i++) {
+        assert(of[i]);
+        of[i]->rc = rc;
+        of[i]->err = err;
+        if (rc == ERR_OK)
+            judge_one(of[i]);
+    }
+}
+
 /* Reads and judges those that want it. What is not to be written has been dealt with then. */
 static void look_first(struct job_writer *writer, struct group_item **items, size_t count)
 {
     struct job_write *left[GROUP_MAX];
-    struct job_write *of[GROUP_MAX];
+    struct job_write *of[GROUP_MAX] = {NULL};
     struct looks looks;
     size_t wanted = 0;
     for (size_t i = 0; i < count; i++) {
@@ -129,18 +147,8 @@ static void look_first(struct job_writer *writer, struct group_item **items, siz
             left[wanted++] = write;
     }
     for (next_looks(left, wanted, &looks, of); looks.count > 0;
-         next_looks(left, wanted, &looks, of)) {
-        struct err err = {0};
-        enum err_code rc = store_once(writer->store, read_looks, &looks, &err);
-        if (rc)
-            forget_looks(&looks);
-        for (size_t i = 0; i < looks.count; i++) {
-            of[i]->rc = rc;
-            of[i]->err = err;
-            if (rc == ERR_OK)
-                judge_one(of[i]);
-        }
-    }
+         next_looks(left, wanted, &looks, of))
+        look_at(writer, &looks, of);
 }
 
 /* ---- writes --------------------------------------------------------------------------------- */
