@@ -3,13 +3,14 @@
 #include "common/store/rows.h"
 
 #define FAN_OUT_ROWS 256  /* more than one event can have */
-#define FAN_OUT_SPAN 5000 /* of events looked through at once */
+#define FAN_OUT_SPAN 5000 /* of events looked through at once; fewer when each is for many */
 #define BODY_LIMIT 16384
 _Static_assert(HOOK_PER_TENANT_MAX + HOOK_PER_JOB_MAX < FAN_OUT_ROWS, "one event always fits");
 
 struct fanning {
     const struct hook_lead *lead;
     struct hook_fan_out *out;
+    uint64_t span;
     struct rows rows; /* hook_event */
 };
 
@@ -79,6 +80,14 @@ static size_t whole_events(const struct rows *rows, uint64_t *seq)
     return count;
 }
 
+/* What is read and not used is read again, so the next one reads what was used this time. */
+static uint64_t next_span(const struct fanning *fanning, uint64_t from)
+{
+    if (fanning->rows.count == FAN_OUT_ROWS)
+        return fanning->out->seq - from;
+    return fanning->span * 2 < FAN_OUT_SPAN ? fanning->span * 2 : FAN_OUT_SPAN;
+}
+
 static enum err_code fan_out(struct txn *txn, void *ctx, struct err *err)
 {
     struct fanning *fanning = ctx;
@@ -92,7 +101,7 @@ static enum err_code fan_out(struct txn *txn, void *ctx, struct err *err)
     if (rc)
         return rc;
     out->deliveries = 0;
-    out->seq = wanted && out->upto > seq + FAN_OUT_SPAN ? seq + FAN_OUT_SPAN : out->upto;
+    out->seq = wanted && out->upto > seq + fanning->span ? seq + fanning->span : out->upto;
     if (out->seq <= seq) { /* an earlier try was committed after all */
         out->seq = seq;
         return ERR_OK;
@@ -102,6 +111,7 @@ static enum err_code fan_out(struct txn *txn, void *ctx, struct err *err)
         return rc;
     size_t count = wanted ? whole_events(&fanning->rows, &out->seq) : 0;
     const struct hook_event *events = fanning->rows.items;
+    out->span = next_span(fanning, seq);
     for (size_t i = 0; i < count && rc == ERR_OK; i++)
         rc = make_delivery(txn, out, &events[i], err);
     out->deliveries = count;
@@ -111,7 +121,10 @@ static enum err_code fan_out(struct txn *txn, void *ctx, struct err *err)
 enum err_code hook_fan_out(struct store *store, const struct hook_lead *lead,
                            struct hook_fan_out *out, struct err *err)
 {
-    struct fanning fanning = {.lead = lead, .out = out, .rows = ROWS_OF(struct hook_event)};
+    struct fanning fanning = {.lead = lead,
+                              .out = out,
+                              .span = out->span ? out->span : FAN_OUT_SPAN,
+                              .rows = ROWS_OF(struct hook_event)};
     enum err_code rc = store_txn(store, fan_out, &fanning, err);
     rows_done(&fanning.rows);
     return rc;

@@ -12,19 +12,19 @@
 
 struct lanes {
     const struct uuid *after;
-    struct uuid *items;
+    struct hook_lane *items;
     size_t count;
 };
 
 static enum err_code read_lanes(struct txn *txn, void *ctx, struct err *err)
 {
     struct lanes *lanes = ctx;
-    struct uuid lane;
+    struct hook_lane lane;
     bool more = true;
     lanes->count = 0;
     enum err_code rc = db_select(txn->db, DB_DELIVERY_LANES,
                                  DB_ARGS(db_uuid(lanes->after), db_u64(HOOK_LANES_MAX)),
-                                 DB_COLS(COL_UUID(&lane)), err);
+                                 DB_COLS(COL_UUID(&lane.id), COL_TEXT(lane.tenant)), err);
     while (rc == ERR_OK && more) {
         rc = db_next(txn->db, &more, err);
         if (rc == ERR_OK && more && lanes->count < HOOK_LANES_MAX)
@@ -35,7 +35,8 @@ static enum err_code read_lanes(struct txn *txn, void *ctx, struct err *err)
 }
 
 enum err_code hook_lanes(struct store *store, const struct uuid *after,
-                         struct uuid ret_lanes[HOOK_LANES_MAX], size_t *ret_count, struct err *err)
+                         struct hook_lane ret_lanes[HOOK_LANES_MAX], size_t *ret_count,
+                         struct err *err)
 {
     struct lanes lanes = {.after = after, .items = ret_lanes};
     enum err_code rc = store_once(store, read_lanes, &lanes, err);
@@ -237,14 +238,21 @@ struct dropping {
     const struct uuid *subscription;
 };
 
+/* What is due goes last: nothing else leads to what is held. */
 static enum err_code drop(struct txn *txn, void *ctx, struct err *err)
 {
     const struct dropping *dropping = ctx;
     uint64_t seq = 0;
+    uint64_t held = 0;
+    const struct db_arg hook = db_uuid(dropping->subscription);
     enum err_code rc = hook_lead_lock(txn, dropping->lead, &seq, err);
-    return rc ? rc
-              : db_exec(txn->db, DB_DELIVERY_DROP,
-                        DB_ARGS(db_uuid(dropping->subscription), db_u64(DROP_ROWS)), NULL, err);
+    if (rc == ERR_OK)
+        rc = db_exec(txn->db, DB_DELIVERY_DROP, DB_ARGS(hook, db_text("held"), db_u64(DROP_ROWS)),
+                     &held, err);
+    if (rc || held == DROP_ROWS)
+        return rc;
+    return db_exec(txn->db, DB_DELIVERY_DROP, DB_ARGS(hook, db_text("due"), db_u64(DROP_ROWS)),
+                   NULL, err);
 }
 
 enum err_code hook_drop(struct store *store, const struct hook_lead *lead,

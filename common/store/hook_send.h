@@ -61,6 +61,7 @@ struct hook_fan_out {
     /* The bytes to send; delivery is the id that they carry. */
     void (*compose)(const struct hook_event *event, const struct uuid *delivery,
                     struct buf *ret_body);
+    uint64_t span;     /* so many at most, 0: as many as may be; answer: a good one to go on with */
     uint64_t seq;      /* answer: looked through up to here */
     size_t deliveries; /* answer: so many were made */
 };
@@ -72,9 +73,13 @@ MUST_USE enum err_code hook_fan_out(struct store *store, const struct hook_lead 
 /* ---- sending --------------------------------------------------------------------------------- */
 
 #define HOOK_LANES_MAX 256
+struct hook_lane {
+    struct uuid id;
+    char tenant[TENANT_SIZE];
+};
 /* Lanes behind `after` in which something is due, in order. */
 MUST_USE enum err_code hook_lanes(struct store *store, const struct uuid *after,
-                                  struct uuid ret_lanes[HOOK_LANES_MAX], size_t *ret_count,
+                                  struct hook_lane ret_lanes[HOOK_LANES_MAX], size_t *ret_count,
                                   struct err *err);
 
 struct hook_delivery {

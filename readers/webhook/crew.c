@@ -174,6 +174,18 @@ bool crew_take(struct crew *crew, int64_t until_ms, struct hook_result *ret_resu
     return hand != NULL;
 }
 
+unsigned crew_has_of(struct crew *crew, const char *tenant)
+{
+    unsigned count = 0;
+    (void)pthread_mutex_lock(&crew->lock);
+    for (unsigned i = 0; i < crew->count; i++) {
+        const struct hook_delivery *delivery = crew->hands[i].delivery;
+        count += delivery && strcmp(delivery->tenant, tenant) == 0;
+    }
+    (void)pthread_mutex_unlock(&crew->lock);
+    return count;
+}
+
 bool crew_holds(struct crew *crew, const struct uuid *delivery)
 {
     bool holds = false;

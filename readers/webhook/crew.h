@@ -22,6 +22,7 @@ void crew_give(struct crew *crew, struct hook_delivery *take_delivery);
 MUST_USE bool crew_take(struct crew *crew, int64_t until_ms, struct hook_result *ret_result,
                         bool *ret_known);
 bool crew_holds(struct crew *crew, const struct uuid *delivery); /* its result was not taken */
+unsigned crew_has_of(struct crew *crew, const char *tenant);     /* whose results were not taken */
 /* What is under way may take a little longer; nothing more may be given. */
 void crew_stop(struct crew *crew);
 bool crew_is_idle(struct crew *crew); /* nothing is under way, and all results were taken */

@@ -29,7 +29,8 @@ struct sender {
     struct hook_sender seen; /* another's row, and since when it has not changed */
     int64_t seen_ms;
     struct feed_mark mark;
-    uint64_t seq; /* looked through up to here */
+    uint64_t seq;  /* looked through up to here */
+    uint64_t span; /* of the history at once */
     struct uuid last_lane;
     int64_t forget_ms;
     struct uuid forget_after;
@@ -149,12 +150,14 @@ static enum err_code look_through(struct sender *sender, struct err *err)
         return rc;
     for (int round = 0; round < FAN_OUT_ROUNDS && rc == ERR_OK && sender->seq < sender->mark.safe;
          round++) {
-        struct hook_fan_out out = {.upto = sender->mark.safe, .compose = body_write};
+        struct hook_fan_out out = {
+            .upto = sender->mark.safe, .compose = body_write, .span = sender->span};
         rc = hook_fan_out(sender->store, &sender->lead, &out, err);
-        if (rc == ERR_OK)
-            sender->seq = out.seq;
-        if (rc == ERR_OK)
-            metric_count(&stat_made, 0, (int64_t)out.deliveries);
+        if (rc)
+            break;
+        sender->seq = out.seq;
+        sender->span = out.span;
+        metric_count(&stat_made, 0, (int64_t)out.deliveries);
     }
     metric_set(&stat_behind,
                sender->mark.safe > sender->seq ? (int64_t)(sender->mark.safe - sender->seq) : 0);
@@ -260,11 +263,23 @@ static unsigned share_of(unsigned free_threads, size_t lanes)
     return share > 1 ? (unsigned)share : 1;
 }
 
+/* A tenant has at most three times as many threads as are free: whatever its receivers do, there is
+ * one for the next tenant. */
+static unsigned room_for(const struct sender *sender, const struct hook_lane *lane, unsigned left,
+                         unsigned share)
+{
+    unsigned room = lanes_room(sender->lanes, &lane->id, clock_mono_ms());
+    unsigned has = crew_has_of(sender->crew, lane->tenant);
+    unsigned most = 3 * left > has ? (3 * left - has + 3) / 4 : 0;
+    room = room < share ? room : share;
+    return room < most ? room : most;
+}
+
 /* One lane after the other, going on behind the last one of the time before. */
 static enum err_code send_due(struct sender *sender, unsigned *ret_given, struct err *err)
 {
     static const struct uuid nil = {{0}};
-    struct uuid lanes[HOOK_LANES_MAX];
+    struct hook_lane lanes[HOOK_LANES_MAX];
     size_t count = 0;
     unsigned left = crew_free_threads(sender->crew);
     *ret_given = 0;
@@ -276,13 +291,12 @@ static enum err_code send_due(struct sender *sender, unsigned *ret_given, struct
         rc = hook_lanes(sender->store, &nil, lanes, &count, err);
     }
     for (size_t i = 0; i < count && left > 0 && rc == ERR_OK; i++) {
-        unsigned room = lanes_room(sender->lanes, &lanes[i], clock_mono_ms());
-        unsigned share = share_of(left, count - i);
         unsigned given = 0;
-        sender->last_lane = lanes[i];
-        room = room < share ? room : share;
+        unsigned room = room_for(sender, &lanes[i], left, share_of(left, count - i));
+        sender->last_lane = lanes[i].id;
+        watchdog_turn(&sender->loop, TURN_MS);
         if (room > 0)
-            rc = send_some(sender, &lanes[i], room, &given, err);
+            rc = send_some(sender, &lanes[i].id, room, &given, err);
         left -= given;
         *ret_given += given;
     }
@@ -325,7 +339,9 @@ static enum err_code lead_once(struct sender *sender, struct err *err)
     if (rc == ERR_OK)
         rc = forget_old(sender, err);
     bool busy = rc == ERR_OK && (given > 0 || sender->seq + 1 < sender->mark.safe);
-    collect(sender, busy ? 0 : clock_mono_ms() + (rc ? TROUBLE_MS : sender->cfg->webhook_poll_ms));
+    if (rc)
+        (void)daemon_sleep_until(clock_mono_ms() + TROUBLE_MS);
+    collect(sender, busy || rc ? 0 : clock_mono_ms() + sender->cfg->webhook_poll_ms);
     return rc;
 }
 

@@ -323,3 +323,20 @@ def test_of_two_senders_one_sends_and_the_other_takes_over(fresh):
         job = run(ann)
         wait_until("the call", lambda: bool(receiver.of(job)))
         assert [call.attempt for call in receiver.calls] == [1, 1]
+
+
+def test_silent_receivers_of_one_tenant_hold_up_no_other(fresh):
+    web = fresh.web(**HERE)
+    fresh.reader("webhook", **QUICK, **HERE, webhook_threads=4, webhook_timeout_ms=1000)
+    ann, eve = fresh.client(web), fresh.stranger(web)
+    with Receiver() as receiver, socket.create_server(("0.0.0.0", 0), backlog=500) as silent:
+        port, at_once = silent.getsockname()[1], {"states": ["PENDING"]}
+        for row in range(25):  # each host is a receiver of its own
+            run(eve, subscriptions=[{"url": f"http://127.0.{row}.{1 + n}:{port}/"} | at_once
+                                    for n in range(8)])
+        wait_until("eve's calls", lambda: fresh.count("webhook_attempts") > 0)
+        hosts = ("localhost", "127.0.0.1", "127.1")
+        job = run(ann, subscriptions=[{"url": f"http://{host}:{receiver.port}/"} | at_once
+                                      for host in hosts])
+        wait_until("ann's calls", lambda: len(receiver.of(job)) == len(hosts), 8)
+        assert fresh.count("webhook_deliveries", "state = 'due' AND attempts = 0") > 50

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/support/test.h"
+#include "tests/support/test_db.h"
+#include "tests/support/test_jobs.h"
+
+#include "common/store/hook_send.h"
+
+/* What the sender of webhooks does to the log of deliveries. */
+
+static struct test_db test;
+static struct hook_lead lead;
+
+static int start_leading(void **unused)
+{
+    (void)unused;
+    struct err err = {0};
+    struct hook_sender now;
+    test_db_run(&test, "DELETE FROM webhook_deliveries");
+    assert_ok(hook_sender_look(test.store, &now, &err));
+    lead.holder = uuid_v7();
+    assert_ok(hook_lead_take(test.store, &now, &lead, &err));
+    return 0;
+}
+
+#define HOOK "X'11111111111111111111111111111111'"
+#define OF_JOBS(from, to)                                                                          \
+    "(WITH RECURSIVE jobs_of(n) AS (SELECT " #from " UNION ALL SELECT n + 1 FROM jobs_of WHERE n " \
+    "< " #to ") SELECT n FROM jobs_of) j"
+/* One delivery of each of these jobs. */
+#define DELIVERIES(of, state, number)                                                              \
+    "INSERT INTO webhook_deliveries (id, subscription_id, tenant, job_id, seq, event, lane, "      \
+    "state, body, created_at, since, next_at) SELECT UNHEX(MD5(CONCAT(j.n, '-" #number             \
+    "'))), " HOOK ", 'acme', UNHEX(LPAD(HEX(j.n), 32, '0')), j.n * 10 + " #number                  \
+    ", 'FINISHED', " HOOK ", '" state "', '{}', UTC_TIMESTAMP(6), UTC_TIMESTAMP(6), "              \
+    "UTC_TIMESTAMP(6) FROM " of
+
+static uint64_t count_in(const char *state)
+{
+    char text[120];
+    (void)snprintf(text, sizeof(text), "SELECT COUNT(*) FROM webhook_deliveries WHERE state = '%s'",
+                   state);
+    return test_db_number(&test, text);
+}
+
+/* The sender hears of a subscription that is gone by what is due to it alone. */
+static void nothing_that_was_held_outlives_its_subscription(void **unused)
+{
+    (void)unused;
+    struct err err = {0};
+    struct uuid hook;
+    memset(hook.bytes, 0x11, sizeof(hook.bytes));
+    test_db_run(&test, DELIVERIES(OF_JOBS(1, 250), "due", 1));
+    test_db_run(&test, DELIVERIES(OF_JOBS(1, 250), "held", 2));
+    test_db_run(&test, DELIVERIES(OF_JOBS(1, 1), "held", 3));
+    for (int i = 0; i < 10 && count_in("due") > 0; i++)
+        assert_ok(hook_drop(test.store, &lead, &hook, &err));
+    assert_int_equal(count_in("due"), 0);
+    assert_int_equal(count_in("held"), 0);
+    assert_int_equal(count_in("dropped"), 501);
+}
+
+#define EVENTS 300
+#define HOOKS 20
+
+static void compose(const struct hook_event *event, const struct uuid *delivery, struct buf *body)
+{
+    (void)event;
+    (void)delivery;
+    buf_add_text(body, "{}");
+}
+
+static void events_that_many_want_are_read_once(void **unused)
+{
+    (void)unused;
+    struct err err = {0};
+    struct job_submitted done;
+    struct hook_sender now;
+    struct job_new job = test_job_new();
+    uint64_t made = 0;
+    uint64_t idle = 0;
+    assert_ok(job_store_submit(test.store, &job, &done, &err));
+    test_db_run(&test,
+                "INSERT INTO subscriptions (id, tenant, job_id, name, owner, url, states, "
+                "lane, after_seq, created_at, updated_at) SELECT UNHEX(MD5(j.n)), 'acme', "
+                "UNHEX(LPAD('', 32, '0')), j.n, 'ann', 'http://a/', 'RUNNING', "
+                "UNHEX(MD5(j.n)), 0, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) FROM " OF_JOBS(1, 20));
+    test_db_run(&test, "INSERT INTO job_events (job_id, tenant, at, kind, from_status, to_status, "
+                       "epoch, fence) SELECT s.id, 'acme', UTC_TIMESTAMP(6), 'moved', 'PENDING', "
+                       "'RUNNING', 1, 1 FROM jobs s, " OF_JOBS(1, 300));
+    assert_ok(hook_sender_look(test.store, &now, &err));
+    struct hook_fan_out out = {.compose = compose, .seq = now.seq};
+    out.upto = test_db_number(&test, "SELECT MAX(seq) FROM job_events");
+    while (out.seq < out.upto) {
+        uint64_t from = out.seq;
+        uint64_t asked = out.span;
+        assert_ok(hook_fan_out(test.store, &lead, &out, &err));
+        made += out.deliveries;
+        if (asked && asked > out.seq - from && out.seq < out.upto)
+            idle += asked - (out.seq - from);
+    }
+    assert_int_equal(made, EVENTS * HOOKS);
+    assert_int_equal(count_in("due"), HOOKS);
+    assert_int_equal(count_in("held"), (EVENTS - 1) * HOOKS);
+    assert_true(idle <= EVENTS); /* read, and read again later */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST_SETUP(nothing_that_was_held_outlives_its_subscription, start_leading),
+        TEST_SETUP(events_that_many_want_are_read_once, start_leading),
+    };
+    test_db_open(&test);
+    int failed = cmocka_run_group_tests_name("store_hooks", tests, NULL, NULL);
+    test_db_close(&test);
+    return failed;
+}
