@@ -127,7 +127,8 @@ int cmd_purge(struct cli *cli)
                                   .is_dry = cli_has(cli, "dry-run"),
                                   .sweeps = cli_has(cli, "sweep"),
                                   .rest = cli_has(cli, "dry-run") ? NULL : rest};
-    if (cli_has(cli, "before") && !parse_before(cli_value(cli, "before", ""), &pass.before_us))
+    if (cli_has(cli, "before") && /* 0 would be none at all */
+        (!parse_before(cli_value(cli, "before", ""), &pass.before_us) || pass.before_us <= 0))
         return cli_fail(CLI_USAGE, "--before %s is no time: 2026-01-31 or 2026-01-31T12:00:00Z",
                         cli_value(cli, "before", ""));
     if (store_open(&setup, &store, &err) ||

@@ -166,6 +166,7 @@ def test_purge_tells_what_would_go_and_then_does_it(site, client):
     refused = purge(site, "--before", "2999-01-01", code=1)
     assert "Idempotency-Key" in refused
     assert "is no time" in purge(site, "--before", "yesterday", code=2)
+    purge(site, "--before", "1970-01-01", code=2)
     (hours,), = site.sql("SELECT DATE_FORMAT(UTC_TIMESTAMP() - INTERVAL 26 HOUR, "
                          "'%Y-%m-%dT%H:%i:%sZ')")
     assert purge(site, "--before", hours)["FINISHED jobs"]["rows"] == 1
