@@ -12,7 +12,8 @@
 
 #define DAY_US INT64_C(86400000000)
 #define HOUR_US INT64_C(3600000000)
-#define ROWS_AT_ONCE 200 /* of what is no job */
+#define ROWS_AT_ONCE 200    /* of what is no job */
+#define EVENTS_AT_ONCE 5000 /* in one transaction, unless they are of one job */
 
 /* ---- policy ---------------------------------------------------------------------------------- */
 
@@ -36,11 +37,13 @@ static int64_t least(int64_t a, int64_t b)
 }
 
 /* A job that ended before this was submitted before it: its key is forgotten (an hour is for the
- * sweeper that forgets keys), and no message of it waits. */
+ * sweeper that forgets keys; it may be late, or know another time), and no message of it waits. */
 static int64_t job_limit(const struct retention_policy *policy, const struct retention_row *row,
                          int64_t limit_us)
 {
     limit_us = least(limit_us, row->now_us - (int64_t)(policy->key_hours + 1) * HOUR_US);
+    if (row->key_us > 0)
+        limit_us = least(limit_us, row->key_us);
     return row->outbox_us > 0 ? least(limit_us, row->outbox_us) : limit_us;
 }
 
@@ -60,14 +63,11 @@ int64_t retention_orphan_limit(const struct retention_policy *policy,
                                const struct retention_row *row)
 {
     int64_t limit_us = row->now_us;
-    bool any = false;
     for (int kind = 0; kind < RETENTION_KIND_COUNT; kind++) {
-        if (!retention_state((enum retention_kind)kind) || policy->days[kind] == 0)
-            continue;
-        any = true;
-        limit_us = least(limit_us, retention_limit(policy, (enum retention_kind)kind, row, 0));
+        if (retention_state((enum retention_kind)kind))
+            limit_us = least(limit_us, retention_limit(policy, (enum retention_kind)kind, row, 0));
     }
-    return any ? limit_us : 0;
+    return limit_us;
 }
 
 /* ---- a pause between batches ----------------------------------------------------------------- */
@@ -76,11 +76,17 @@ enum err_code retention_rest(struct retention_pass *pass, int64_t began_ms, stru
 {
     int64_t took_ms = clock_mono_ms() - began_ms + 1;
     uint32_t load = pass->policy->load_percent;
-    if (pass->rest && pass->rest(pass->arg, took_ms * (100 - load) / load))
-        return err_set(err, ERR_STOPPING, "the end was asked for");
-    if (pass->is_dry)
-        return ERR_OK;
-    return retention_store_lead(pass->store, &pass->holder, pass->lease_ms, err);
+    int64_t rest_ms = took_ms * (100 - load) / load;
+    enum err_code rc = ERR_OK;
+    do { /* a long pause must not cost the lead */
+        int64_t part_ms = least(rest_ms, pass->lease_ms / 3);
+        if (pass->rest && pass->rest(pass->arg, part_ms))
+            return err_set(err, ERR_STOPPING, "the end was asked for");
+        rest_ms = pass->rest ? rest_ms - part_ms : 0;
+        if (!pass->is_dry)
+            rc = retention_store_lead(pass->store, &pass->holder, pass->lease_ms, err);
+    } while (rc == ERR_OK && rest_ms > 0);
+    return rc;
 }
 
 /* ---- jobs ------------------------------------------------------------------------------------ */
@@ -146,6 +152,36 @@ static enum err_code remove_batch(struct retention_pass *pass,
     return ERR_OK;
 }
 
+/* How many of the ids one transaction may take: a history may be long. */
+static enum err_code fit_batch(struct retention_pass *pass, const struct uuid *ids, size_t *count,
+                               struct err *err)
+{
+    uint64_t events = 0;
+    enum err_code rc = retention_store_count_events(pass->store, ids, *count, &events, err);
+    while (rc == ERR_OK && events > EVENTS_AT_ONCE && *count > 1) {
+        *count = (*count + 1) / 2;
+        rc = retention_store_count_events(pass->store, ids, *count, &events, err);
+    }
+    return rc;
+}
+
+static enum err_code remove_found(struct retention_pass *pass,
+                                  const struct retention_search *search, struct uuid *ids,
+                                  size_t count, struct err *err)
+{
+    enum err_code rc = ERR_OK;
+    for (size_t done = 0, part = 0; rc == ERR_OK && done < count; done += part) {
+        int64_t began_ms = clock_mono_ms();
+        part = count - done;
+        rc = fit_batch(pass, ids + done, &part, err);
+        if (rc == ERR_OK)
+            rc = remove_batch(pass, search, ids + done, part, err);
+        if (rc == ERR_OK)
+            rc = retention_rest(pass, began_ms, err);
+    }
+    return rc;
+}
+
 static enum err_code remove_jobs(struct retention_pass *pass, struct retention_search *search,
                                  struct err *err)
 {
@@ -153,14 +189,11 @@ static enum err_code remove_jobs(struct retention_pass *pass, struct retention_s
     size_t count = RETENTION_AT_ONCE;
     enum err_code rc = ERR_OK;
     while (rc == ERR_OK && count == RETENTION_AT_ONCE) {
-        int64_t began_ms = clock_mono_ms();
         rc = retention_store_find(pass->store, search, ids, &count, err);
         if (rc || count == 0)
             return rc;
         search->after = ids[count - 1];
-        rc = remove_batch(pass, search, ids, count, err);
-        if (rc == ERR_OK)
-            rc = retention_rest(pass, began_ms, err);
+        rc = remove_found(pass, search, ids, count, err);
     }
     return rc;
 }
@@ -235,11 +268,12 @@ enum err_code retention_run(struct retention_pass *pass, struct err *err)
     enum err_code rc = retention_store_get(pass->store, &row, err);
     if (rc == ERR_OK && !pass->is_dry)
         rc = retention_store_begun(pass->store, &pass->holder, err);
+    bool is_ours = rc == ERR_OK && retention_archive_is_ours(pass, row.created_us);
     if (rc == ERR_OK)
         rc = remove_of_tenants(pass, &row, err);
     if (rc == ERR_OK && !pass->tenant && pass->before_us == 0)
         rc = remove_others(pass, &row, err);
     if (rc == ERR_OK && pass->sweeps)
-        rc = retention_sweep(pass, retention_orphan_limit(pass->policy, &row), err);
+        rc = retention_sweep(pass, is_ours ? retention_orphan_limit(pass->policy, &row) : 0, err);
     return rc;
 }

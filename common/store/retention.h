@@ -8,7 +8,8 @@
  * restored from before) is found by a walk through the archive.
  *
  * What is never removed: a job that has not ended; one whose Idempotency-Key may still be used; one
- * that may have a message which is not sent yet.
+ * that may have a message which is not sent yet; output without a job in an archive that more than
+ * one site (more than one database) has written to.
  * Threads: owner. Memory: all is borrowed. */
 
 #include "common/config/config.h"
@@ -26,7 +27,7 @@ struct retention_policy retention_policy_of(const struct config *cfg);
 int64_t retention_limit(const struct retention_policy *policy, enum retention_kind kind,
                         const struct retention_row *row, int64_t before_us);
 /* What is in the archive without a job goes if the job would be older than the answer: no job is
- * kept for so long. 0: nothing. */
+ * kept for so long. 0: nothing (jobs of some kind are kept for ever). */
 int64_t retention_orphan_limit(const struct retention_policy *policy,
                                const struct retention_row *row);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "common/store/retention_store.h"
 
+#include "common/base/clock.h"
 #include "common/store/pool.h"
 
 #include <assert.h>
@@ -36,9 +37,10 @@ static enum err_code get(struct txn *txn, void *ctx, struct err *err)
     bool found = false;
     enum err_code rc =
         db_one(txn->db, DB_RETENTION_GET, DB_NO_ARGS,
-               DB_COLS(COL_I64(&row->now_us), COL_I64(&row->outbox_us), COL_I64(&row->created_us),
-                       COL_I64(&row->ended_us), COL_I64(&row->swept_us), COL_U64(&row->events_upto),
-                       COL_U64(&row->archive_jobs), COL_U64(&row->archive_bytes)),
+               DB_COLS(COL_I64(&row->now_us), COL_I64(&row->outbox_us), COL_I64(&row->key_us),
+                       COL_I64(&row->created_us), COL_I64(&row->ended_us), COL_I64(&row->swept_us),
+                       COL_U64(&row->events_upto), COL_U64(&row->archive_jobs),
+                       COL_U64(&row->archive_bytes)),
                &found, err);
     if (rc == ERR_OK && !found)
         return err_set(err, ERR_DB, "table retention has lost its row");
@@ -50,9 +52,13 @@ enum err_code retention_store_get(struct store *store, struct retention_row *ret
 {
     struct retention_row row = {0};
     enum err_code rc = store_once(store, get, &row, err);
-    if (rc == ERR_OK)
-        *ret_row = row;
-    return rc;
+    int64_t now_us = clock_wall_us();
+    if (rc)
+        return rc;
+    if (row.now_us > now_us)
+        row.now_us = now_us;
+    *ret_row = row;
+    return ERR_OK;
 }
 
 struct change { /* of the one row */
@@ -80,8 +86,10 @@ static enum err_code change_row(struct store *store, enum db_stmt_id stmt, struc
 enum err_code retention_store_lead(struct store *store, const struct uuid *holder, int64_t lease_ms,
                                    struct err *err)
 {
-    return change_row(store, DB_RETENTION_LEAD,
-                      DB_ARGS(db_uuid(holder), db_uuid(holder), db_i64(lease_ms * 1000)), err);
+    return change_row(
+        store, DB_RETENTION_LEAD,
+        DB_ARGS(db_uuid(holder), db_uuid(holder), db_i64(lease_ms * 1000), db_i64(lease_ms * 1000)),
+        err);
 }
 
 enum err_code retention_store_begun(struct store *store, const struct uuid *holder, struct err *err)

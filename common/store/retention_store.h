@@ -5,7 +5,7 @@
 /* retention_store: the statements behind retention.h: what is old is found, counted and removed in
  * small transactions. The statements themselves say what may go: jobs in a terminal state that
  * ended before a time, whatever ids they are given. Times are microseconds since 1970, UTC, by the
- * database's clock. Threads: locked. */
+ * database's clock; one that is ahead of ours makes nothing old. Threads: locked. */
 
 #include "common/base/uuid.h"
 #include "common/store/store.h"
@@ -23,8 +23,9 @@ const char *retention_state(enum retention_kind kind); /* of jobs; NULL: the kin
 /* ---- who removes, and how far it has come ---------------------------------------------------- */
 
 struct retention_row {
-    int64_t now_us;
+    int64_t now_us;       /* by the database's clock or by ours, whichever is behind */
     int64_t outbox_us;    /* the oldest message that is not sent yet; 0: all are */
+    int64_t key_us;       /* the oldest Idempotency-Key that is not forgotten yet; 0: all are */
     int64_t created_us;   /* since when there is retention at all */
     int64_t ended_us;     /* the last pass that went through; 0: none yet */
     int64_t swept_us;     /* the last walk through the archive; 0: none yet */
@@ -35,7 +36,8 @@ struct retention_row {
 MUST_USE enum err_code retention_store_get(struct store *store, struct retention_row *ret_row,
                                            struct err *err);
 /* One removes at a time: takes the lead, or keeps it; ERR_IN_USE while another has it and has said
- * so within lease_ms. Two at once would do no harm but the load. */
+ * so within lease_ms (a time in the future, when the clock was set back, says nothing). Two at once
+ * would do no harm but the load. */
 MUST_USE enum err_code retention_store_lead(struct store *store, const struct uuid *holder,
                                             int64_t lease_ms, struct err *err);
 MUST_USE enum err_code retention_store_begun(struct store *store, const struct uuid *holder,

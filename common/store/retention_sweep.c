@@ -8,6 +8,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <unistd.h>
 
 struct sweep {
@@ -95,6 +96,35 @@ static enum err_code sweep_tenant(struct sweep *sweep, const char *tenant, struc
         rc = flush(sweep, err);
     (void)closedir(dir);
     return rc;
+}
+
+#define MARK ".site-"
+
+bool retention_archive_is_ours(const struct retention_pass *pass, int64_t created_us)
+{
+    FD_AUTO int fd = -1;
+    char mark[64];
+    struct err err = {0};
+    struct dirent *entry = NULL;
+    bool is_ours = true;
+    (void)snprintf(mark, sizeof(mark), MARK "%" PRId64, created_us);
+    if (!pass->is_dry && fs_open_beneath(pass->archive_fd, mark, O_WRONLY | O_CREAT | O_NOFOLLOW,
+                                         0644, &fd, &err) != ERR_OK) {
+        log_event(LOG_WARN, "retention.archive.unmarked", LOG_S("detail", err.text));
+        return false;
+    }
+    DIR *dir = open_folder(pass->archive_fd, ".");
+    while (dir && is_ours && (entry = readdir(dir)) != NULL) { /* NOLINT(concurrency-mt-unsafe) */
+        if (strncmp(entry->d_name, MARK, strlen(MARK)) != 0 || strcmp(entry->d_name, mark) == 0)
+            continue;
+        is_ours = false;
+        if (pass->sweeps)
+            log_event(LOG_WARN, "retention.archive.shared", LOG_S("mark", entry->d_name),
+                      LOG_S("ours", mark));
+    }
+    if (dir)
+        (void)closedir(dir);
+    return dir && is_ours;
 }
 
 enum err_code retention_sweep(struct retention_pass *pass, int64_t limit_us, struct err *err)

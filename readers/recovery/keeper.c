@@ -138,10 +138,17 @@ static bool rest(void *arg, int64_t ms)
     return stopping;
 }
 
+/* A time in the future is from before a clock was set back. */
+static bool is_due(const struct retention_row *row, int64_t last_us, int64_t period_us)
+{
+    int64_t since_us = row->now_us - last_us;
+    return last_us == 0 || since_us >= period_us || since_us < -period_us;
+}
+
 static bool sweep_is_due(const struct keeper *keeper, const struct retention_row *row)
 {
     int64_t period_us = (int64_t)keeper->cfg->retention_sweep_hours * HOUR_US;
-    return period_us > 0 && (row->swept_us == 0 || row->now_us - row->swept_us >= period_us);
+    return period_us > 0 && is_due(row, row->swept_us, period_us);
 }
 
 static enum err_code make_pass(struct keeper *keeper, const struct retention_row *row,
@@ -177,8 +184,7 @@ static void look(struct keeper *keeper)
     struct err err = {0};
     enum err_code rc = retention_store_get(keeper->store, &row, &err);
     int64_t period_us = (int64_t)keeper->cfg->retention_interval_s * 1000000;
-    bool is_due = row.ended_us == 0 || row.now_us - row.ended_us >= period_us;
-    if (rc == ERR_OK && is_due)
+    if (rc == ERR_OK && is_due(&row, row.ended_us, period_us))
         rc = make_pass(keeper, &row, &err);
     if (rc && rc != ERR_IN_USE && rc != ERR_STOPPING)
         log_err("retention.failed", &err);

@@ -49,6 +49,15 @@ static void a_job_that_may_have_an_unsent_message_stays(void **unused)
     assert_true(retention_limit(&policy, RETENTION_OF_FAILED, &row, 0) == NOW_US - 90 * DAY_US);
 }
 
+static void a_job_whose_key_is_not_forgotten_yet_stays(void **unused)
+{
+    (void)unused;
+    const struct retention_row row = {.now_us = NOW_US, .key_us = NOW_US - 50 * DAY_US};
+    assert_true(retention_limit(&policy, RETENTION_OF_FINISHED, &row, 0) == row.key_us);
+    assert_true(retention_limit(&policy, RETENTION_OF_FINISHED, &row, NOW_US) == row.key_us);
+    assert_true(retention_limit(&policy, RETENTION_OF_AUDIT, &row, 0) == NOW_US - 365 * DAY_US);
+}
+
 static void a_time_that_somebody_names_is_for_jobs_only(void **unused)
 {
     (void)unused;
@@ -61,8 +70,11 @@ static void output_without_a_job_stays_as_long_as_any_job(void **unused)
 {
     (void)unused;
     static const struct retention_policy for_ever = {.key_hours = 24};
-    assert_true(retention_orphan_limit(&policy, &now) == NOW_US - 90 * DAY_US);
+    struct retention_policy all = policy;
+    all.days[RETENTION_OF_CANCELLED] = 10;
+    assert_true(retention_orphan_limit(&all, &now) == NOW_US - 90 * DAY_US);
     assert_true(retention_orphan_limit(&for_ever, &now) == 0);
+    assert_true(retention_orphan_limit(&policy, &now) == 0); /* CANCELLED ones are for ever */
 }
 
 int main(void)
@@ -72,6 +84,7 @@ int main(void)
         TEST(zero_days_are_for_ever),
         TEST(a_job_stays_as_long_as_its_key_may_be_used_again),
         TEST(a_job_that_may_have_an_unsent_message_stays),
+        TEST(a_job_whose_key_is_not_forgotten_yet_stays),
         TEST(a_time_that_somebody_names_is_for_jobs_only),
         TEST(output_without_a_job_stays_as_long_as_any_job),
     };
