@@ -158,6 +158,7 @@ def test_more_than_fits_is_said_to_be_lost(site, web, root):
     lost = wait_until("the row that tells of the loss", told, 30)
     wait_until("the rest", lambda: site.count("audit_log", "status = 401") - before + lost == sent,
                30)
-    assert 500 <= sent - lost < 1000
+    # A stranger of a test before this one has had some of the 500 already.
+    assert 500 - before <= sent - lost < 1000
     print(f"{sent} refusals while nothing could be written: {lost} lost, and said so")
     assert f"sluice_audit_lost_total {lost}" in root.get("/metrics").body.decode()
