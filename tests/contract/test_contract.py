@@ -2,6 +2,7 @@
 """Every route of the contract, asked well and asked badly: what comes back is what the contract
 says. The comparison itself happens at every call (tests/support/witness.py)."""
 
+import concurrent.futures
 import http.client
 import json
 import re
@@ -138,12 +139,18 @@ def test_with_conditions_that_do_not_hold(admin):
 
 
 def test_of_a_service_without_its_database(document, site):
+    """Each question waits for the database as long as it may, so they are asked side by side."""
     web = site.web("blind", wait=False, db_host="127.0.0.1", db_port=free_port())
     wait_until("it to listen", lambda: web.ready() == 503)
-    admin = site.client(web, user="root", role="admin")
-    seen = {ask(admin, method, path, operation).status
-            for method, path, operation in operations(document)
-            if operation["operationId"] not in ("job_file", "job_output")}
+
+    def status_of(asked):
+        method, path, operation = asked
+        return ask(site.client(web, user="root", role="admin"), method, path, operation).status
+
+    asked = [each for each in operations(document)
+             if each[2]["operationId"] not in ("job_file", "job_output")]
+    with concurrent.futures.ThreadPoolExecutor(16) as pool:
+        seen = set(pool.map(status_of, asked))
     assert 503 in seen, seen
     web.stop()
 
