@@ -10,9 +10,13 @@
 enum {
     SERVER_CHECK_READ = 1020, /* MariaDB: the row has changed since it was read */
     SERVER_TOO_MANY_CONNECTIONS = 1040,
+    SERVER_TABLE_EXISTS = 1050,
     SERVER_SHUTDOWN = 1053,
+    SERVER_COLUMN_EXISTS = 1060,
+    SERVER_KEY_EXISTS = 1061,
     SERVER_DUPLICATE = 1062,
     SERVER_NORMAL_SHUTDOWN = 1077,
+    SERVER_NO_KEY_TO_DROP = 1091,
     SERVER_ABORTS_CONNECTION = 1152,
     SERVER_READ_ERROR = 1158,
     SERVER_READ_INTERRUPTED = 1159,
@@ -70,6 +74,14 @@ static void library_open(void)
         abort();
 }
 
+/* All but the first are for changes of the schema. */
+static bool is_done_already(unsigned number)
+{
+    return number == SERVER_DUPLICATE || number == SERVER_TABLE_EXISTS ||
+           number == SERVER_COLUMN_EXISTS || number == SERVER_KEY_EXISTS ||
+           number == SERVER_NO_KEY_TO_DROP;
+}
+
 enum err_code db_failed(struct db *db, const char *what, unsigned number, const char *text,
                         struct err *err)
 {
@@ -83,7 +95,7 @@ enum err_code db_failed(struct db *db, const char *what, unsigned number, const 
     enum err_code code = ERR_DB;
     if (db->trouble == DB_LOST)
         code = ERR_DB_AWAY;
-    else if (number == SERVER_DUPLICATE)
+    else if (is_done_already(number))
         code = ERR_DUPLICATE;
     return err_set(err, code, "%s: %s (%u)%s", what, text, number,
                    number == CR_SSL_CONNECTION_ERROR

@@ -10,7 +10,10 @@
 #define STATEMENT_TIMEOUT_MS 3600000 /* a large table takes its time to change */
 
 /* MySQL and MariaDB commit each change of the schema by itself. So the number of statements that
- * are done is kept, and a migration that was cut short goes on where it stopped. */
+ * are done is kept, and a migration that was cut short goes on where it stopped. The statement
+ * behind those may be done as well, and not be counted: we died in between, or the server went on
+ * by itself. Each is done whole or not at all, so "is there already" (or, of a key to drop, "is
+ * not there") says that it is. */
 static const char version_table[] =
     "CREATE TABLE IF NOT EXISTS schema_version (number INT UNSIGNED NOT NULL PRIMARY KEY, "
     "name VARCHAR(64) NOT NULL, sha256 CHAR(64) NOT NULL, statements INT UNSIGNED NOT NULL, "
@@ -36,20 +39,25 @@ static enum err_code lock(struct db *db, struct err *err)
                             LOCK_WAIT_S);
 }
 
-/* How many statements of this file are done; *ret_whole: all of them. */
-static enum err_code read_progress(struct db *db, const struct migration *file, uint32_t *ret_done,
-                                   bool *ret_whole, struct err *err)
+struct progress {
+    uint32_t done; /* statements */
+    bool begun;    /* by an earlier run */
+    bool whole;
+};
+
+static enum err_code read_progress(struct db *db, const struct migration *file,
+                                   struct progress *ret_progress, struct err *err)
 {
-    bool found = false;
+    struct progress progress = {0};
     bool same = false;
-    *ret_done = 0;
-    *ret_whole = false;
     enum err_code rc =
         db_one(db, DB_MIGRATION_GET, DB_ARGS(db_text(file->text), db_u64(file->number)),
-               DB_COLS(COL_BOOL(&same), COL_U32(ret_done), COL_BOOL(ret_whole)), &found, err);
+               DB_COLS(COL_BOOL(&same), COL_U32(&progress.done), COL_BOOL(&progress.whole)),
+               &progress.begun, err);
     if (rc)
         return rc;
-    if (!found)
+    *ret_progress = progress;
+    if (!progress.begun)
         return db_exec(db, DB_MIGRATION_INSERT,
                        DB_ARGS(db_u64(file->number), db_text(file->name), db_text(file->text)),
                        NULL, err);
@@ -61,16 +69,20 @@ static enum err_code read_progress(struct db *db, const struct migration *file, 
     return ERR_OK;
 }
 
-static enum err_code apply(struct db *db, const struct migration *file, uint32_t done,
-                           struct err *err)
+static enum err_code apply(struct db *db, const struct migration *file,
+                           const struct progress *progress, struct err *err)
 {
     struct sv rest = sv_of(file->text);
     struct sv statement = {0};
     enum err_code rc = ERR_OK;
     for (uint32_t i = 1; rc == ERR_OK && migration_next(&rest, &statement); i++) {
-        if (i <= done)
+        if (i <= progress->done)
             continue;
         rc = db_run_text(db, statement, err);
+        if (rc == ERR_DUPLICATE && progress->begun && i == progress->done + 1) {
+            err_clear(err);
+            rc = ERR_OK;
+        }
         FAULT("migrate.statement");
         if (rc == ERR_OK)
             rc =
@@ -87,13 +99,12 @@ static enum err_code apply(struct db *db, const struct migration *file, uint32_t
 static enum err_code migrate_file(struct db *db, const struct migration *file, bool *ret_applied,
                                   struct err *err)
 {
-    uint32_t done = 0;
-    bool whole = false;
-    enum err_code rc = read_progress(db, file, &done, &whole, err);
-    *ret_applied = !whole;
-    if (rc || whole)
+    struct progress progress = {0};
+    enum err_code rc = read_progress(db, file, &progress, err);
+    *ret_applied = !progress.whole;
+    if (rc || progress.whole)
         return rc;
-    return apply(db, file, done, err);
+    return apply(db, file, &progress, err);
 }
 
 enum err_code migrate_run(const struct store_config *cfg, uint32_t *ret_applied,

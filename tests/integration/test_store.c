@@ -85,6 +85,23 @@ static void a_migration_that_was_cut_short_goes_on_where_it_stopped(void **unuse
     assert_ok(store_ping(test.store, &err));
 }
 
+/* Killed, or cut off while the server went on by itself: the step is done and not counted. */
+static void a_step_that_was_done_and_not_counted_is_not_done_again(void **unused)
+{
+    (void)unused;
+    struct err err = {0};
+    uint32_t applied = 0;
+    test_db_run(&test, "UPDATE schema_version SET applied_at = NULL, statements = statements - 1");
+    assert_ok(migrate_run(&test.cfg, &applied, NULL, &err));
+    assert_int_equal(applied, migration_count);
+    assert_ok(store_ping(test.store, &err));
+    test_db_run(&test, "UPDATE schema_version SET applied_at = NULL, statements = 0 "
+                       "WHERE number = 3");
+    assert_code(migrate_run(&test.cfg, &applied, NULL, &err), ERR_DUPLICATE); /* one step only */
+    test_db_run(&test, "UPDATE schema_version SET applied_at = '2026-01-01', statements = 2 "
+                       "WHERE number = 3");
+}
+
 static void every_statement_is_as_the_table_says(void **unused)
 {
     (void)unused;
@@ -334,6 +351,7 @@ int main(void)
         TEST(of_many_migrations_at_once_one_applies_each_file),
         TEST(a_file_that_changed_since_it_was_applied_is_refused),
         TEST(a_migration_that_was_cut_short_goes_on_where_it_stopped),
+        TEST(a_step_that_was_done_and_not_counted_is_not_done_again),
         TEST(every_statement_is_as_the_table_says),
         TEST(a_submitted_job_is_read_back_whole),
         TEST(a_job_of_another_tenant_is_not_found),
