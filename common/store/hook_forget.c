@@ -2,14 +2,20 @@
 #include "common/store/hook_lead.h"
 
 #define FORGET_ROWS 100
+#define LOOK_ROWS 500 /* more than the subscriptions of one job */
 
 struct forgetting {
     const struct hook_lead *lead;
     uint32_t hours;
-    struct uuid after; /* the last job that was looked at */
+    struct uuid from;  /* behind this job */
+    struct uuid after; /* the last one that was looked at, nil: all were */
     struct uuid deliveries[FORGET_ROWS];
     size_t delivery_count;
-    struct uuid hooks[FORGET_ROWS];
+    struct hook_row {
+        struct uuid id;
+        struct uuid job;
+        bool is_old;
+    } hooks[LOOK_ROWS];
     size_t hook_count;
 };
 
@@ -30,23 +36,32 @@ static enum err_code read_old(struct txn *txn, struct forgetting *old, struct er
     return rc;
 }
 
+/* As many as were asked for: the last job may have more, and is looked at with the next ones. */
+static void cut_last_job(struct forgetting *old)
+{
+    const struct uuid last = old->hooks[old->hook_count - 1].job;
+    while (old->hook_count > 1 && uuid_eq(&old->hooks[old->hook_count - 1].job, &last))
+        old->hook_count--;
+    old->after = old->hooks[old->hook_count - 1].job;
+}
+
 static enum err_code read_old_hooks(struct txn *txn, struct forgetting *old, struct err *err)
 {
-    struct uuid id;
-    struct uuid job = old->after;
+    struct hook_row row;
     bool more = true;
     old->hook_count = 0;
-    enum err_code rc =
-        db_select(txn->db, DB_HOOK_OLD,
-                  DB_ARGS(db_uuid(&old->after), db_u64(old->hours), db_u64(FORGET_ROWS)),
-                  DB_COLS(COL_UUID(&id), COL_UUID(&job)), err);
+    enum err_code rc = db_select(
+        txn->db, DB_HOOK_OLD, DB_ARGS(db_u64(old->hours), db_uuid(&old->from), db_u64(LOOK_ROWS)),
+        DB_COLS(COL_UUID(&row.id), COL_UUID(&row.job), COL_BOOL(&row.is_old)), err);
     while (rc == ERR_OK && more) {
         rc = db_next(txn->db, &more, err);
-        if (rc == ERR_OK && more && old->hook_count < FORGET_ROWS)
-            old->hooks[old->hook_count++] = id;
+        if (rc == ERR_OK && more && old->hook_count < LOOK_ROWS)
+            old->hooks[old->hook_count++] = row;
     }
     db_end(txn->db);
-    old->after = old->hook_count < FORGET_ROWS ? (struct uuid){{0}} : job;
+    old->after = (struct uuid){{0}};
+    if (old->hook_count == LOOK_ROWS)
+        cut_last_job(old);
     return rc;
 }
 
@@ -65,21 +80,28 @@ static enum err_code forget(struct txn *txn, void *ctx, struct err *err)
         if (rc == ERR_OK)
             rc = db_exec(txn->db, DB_DELIVERY_DELETE, id, NULL, err);
     }
-    for (size_t i = 0; i < old->hook_count && rc == ERR_OK; i++)
-        rc = db_exec(txn->db, DB_HOOK_DELETE_ID, DB_ARGS(db_uuid(&old->hooks[i])), NULL, err);
+    for (size_t i = 0; i < old->hook_count && rc == ERR_OK; i++) {
+        if (old->hooks[i].is_old)
+            rc =
+                db_exec(txn->db, DB_HOOK_DELETE_ID, DB_ARGS(db_uuid(&old->hooks[i].id)), NULL, err);
+    }
     return rc;
 }
 
 enum err_code hook_forget(struct store *store, const struct hook_lead *lead, uint32_t hours,
-                          struct uuid *after, size_t *ret_rows, struct err *err)
+                          struct uuid *after, bool *ret_more, struct err *err)
 {
-    struct forgetting old = {.lead = lead, .hours = hours, .after = *after};
-    enum err_code rc = store_txn(store, forget, &old, err);
-    if (rc)
-        return rc;
-    *after = old.after;
-    *ret_rows = old.delivery_count + old.hook_count;
-    return ERR_OK;
+    struct forgetting *old = calloc(1, sizeof(*old));
+    if (!old)
+        return err_set(err, ERR_NOMEM, "out of memory");
+    *old = (struct forgetting){.lead = lead, .hours = hours, .from = *after};
+    enum err_code rc = store_txn(store, forget, old, err);
+    if (rc == ERR_OK) {
+        *after = old->after;
+        *ret_more = old->delivery_count == FORGET_ROWS || !uuid_is_nil(after);
+    }
+    free(old);
+    return rc;
 }
 
 struct waiting {

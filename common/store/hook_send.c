@@ -228,7 +228,8 @@ enum err_code hook_give_up(struct store *store, const struct hook_lead *lead, ui
     giving_up->lead = lead;
     giving_up->after_s = after_s;
     enum err_code rc = store_txn(store, give_up, giving_up, err);
-    *ret_rows = giving_up->count;
+    if (rc == ERR_OK)
+        *ret_rows = giving_up->count;
     free(giving_up);
     return rc;
 }

@@ -129,10 +129,11 @@ MUST_USE enum err_code hook_drop(struct store *store, const struct hook_lead *le
 /* ---- what is kept -----------------------------------------------------------------------------
  */
 
-/* Some deliveries that ended before so many hours; and, behind *after in the order of their jobs,
- * some subscriptions of jobs that ended then (*after is moved on, or nil at their end). */
+/* Some deliveries that ended before so many hours; and of some subscriptions, behind *after in the
+ * order of their jobs, those of jobs that ended then (*after is moved on, or nil at their end).
+ * *ret_more: there may be more to do at once. */
 MUST_USE enum err_code hook_forget(struct store *store, const struct hook_lead *lead,
-                                   uint32_t hours, struct uuid *after, size_t *ret_rows,
+                                   uint32_t hours, struct uuid *after, bool *ret_more,
                                    struct err *err);
 /* Whether anybody has subscribed to anything. */
 MUST_USE enum err_code hook_any(struct store *store, bool *ret_any, struct err *err);

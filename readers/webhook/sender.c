@@ -307,20 +307,23 @@ static enum err_code send_due(struct sender *sender, unsigned *ret_given, struct
  * longer. */
 static enum err_code forget_old(struct sender *sender, struct err *err)
 {
-    size_t rows = 0;
+    bool more = false;
     size_t late = 0;
-    if (clock_mono_ms() < sender->forget_ms)
+    int64_t began_ms = clock_mono_ms();
+    if (began_ms < sender->forget_ms)
         return ERR_OK;
     enum err_code rc =
         hook_give_up(sender->store, &sender->lead, sender->cfg->webhook_give_up_s, &late, err);
     metric_count(&stat_attempts, HOOK_DEAD, (int64_t)late);
     if (rc == ERR_OK)
         rc = hook_forget(sender->store, &sender->lead, sender->cfg->webhook_keep_hours,
-                         &sender->forget_after, &rows, err);
-    /* A little at a time; sooner when there is more, or where patience is short. */
+                         &sender->forget_after, &more, err);
+    /* A third of our time at most; sooner when there is more, or where patience is short. */
     int64_t patience_ms = (int64_t)sender->cfg->webhook_give_up_s * 1000 / 2;
     int64_t pause_ms = patience_ms < FORGET_MS ? patience_ms : FORGET_MS;
-    sender->forget_ms = clock_mono_ms() + (rows + late > 0 ? TROUBLE_MS : pause_ms);
+    if (more || late > 0)
+        pause_ms = 2 * (clock_mono_ms() - began_ms) + 1;
+    sender->forget_ms = clock_mono_ms() + pause_ms;
     return rc;
 }
 

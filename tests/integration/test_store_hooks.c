@@ -104,11 +104,59 @@ static void events_that_many_want_are_read_once(void **unused)
     assert_true(idle <= EVENTS); /* read, and read again later */
 }
 
+/* 1000 jobs that are gone, and one that is not, of eight subscriptions each. */
+static void subscriptions_go_with_their_jobs_some_at_a_time(void **unused)
+{
+    (void)unused;
+    struct err err = {0};
+    struct job_submitted done;
+    struct job_new job = test_job_new();
+    struct uuid after = {{0}};
+    bool more = true;
+    int looks = 0;
+    test_db_run(&test, "DELETE FROM subscriptions");
+    test_db_run(&test, "DELETE FROM jobs");
+    assert_ok(job_store_submit(test.store, &job, &done, &err));
+#define OF_JOB(job_id)                                                                             \
+    "INSERT INTO subscriptions (id, tenant, job_id, owner, url, states, lane, after_seq, "         \
+    "created_at, updated_at) SELECT UNHEX(MD5(CONCAT(j.n, h.n, HEX(" job_id                        \
+    ")))), 'acme', " job_id ", 'ann', 'http://a/', 'FINISHED', UNHEX(MD5(j.n)), 0, "               \
+    "UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) FROM "
+#define EIGHT                                                                                      \
+    "(SELECT 1 AS n UNION SELECT 2 UNION SELECT 3 UNION SELECT 4 UNION SELECT 5 UNION SELECT 6 "   \
+    "UNION SELECT 7 UNION SELECT 8) h"
+    test_db_run(&test, OF_JOB("UNHEX(LPAD(HEX(j.n), 32, '0'))") EIGHT ", " OF_JOBS(1, 1000));
+    test_db_run(&test, OF_JOB("(SELECT MAX(id) FROM jobs)") EIGHT ", " OF_JOBS(1, 1));
+    for (; more; looks++)
+        assert_ok(hook_forget(test.store, &lead, 1, &after, &more, &err));
+    assert_int_equal(test_db_number(&test, "SELECT COUNT(*) FROM subscriptions"), 8);
+    assert_in_range(looks, 16, 18);
+}
+
+static void a_rotation_whose_answer_was_lost_keeps_the_old_secret(void **unused)
+{
+    (void)unused;
+    struct err err = {0};
+    uint8_t old[HOOK_SEED_SIZE] = {1};
+    uint8_t fresh[HOOK_SEED_SIZE] = {2};
+    bool made = false;
+    struct subscription hook = {
+        .id = uuid_v7(), .tenant = "acme", .name = "x", .url = "http://a/", .states = 1};
+    assert_ok(hook_store_put(test.store, &hook, 0, old, &made, &err));
+    assert_ok(hook_store_rotate(test.store, "acme", "x", fresh, 60, &err));
+    assert_ok(hook_store_rotate(test.store, "acme", "x", fresh, 60, &err)); /* as the store does */
+    assert_int_equal(test_db_number(&test, "SELECT COUNT(*) FROM subscriptions WHERE name = 'x' "
+                                           "AND ORD(old_seed) = 1 AND ORD(seed) = 2"),
+                     1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST_SETUP(nothing_that_was_held_outlives_its_subscription, start_leading),
         TEST_SETUP(events_that_many_want_are_read_once, start_leading),
+        TEST_SETUP(subscriptions_go_with_their_jobs_some_at_a_time, start_leading),
+        TEST_SETUP(a_rotation_whose_answer_was_lost_keeps_the_old_secret, start_leading),
     };
     test_db_open(&test);
     int failed = cmocka_run_group_tests_name("store_hooks", tests, NULL, NULL);

@@ -101,7 +101,7 @@ static const struct {
     {DB_DELIVERY_RECORD, "tutuubu", "PRIMARY"},
     {DB_DELIVERY_OLD, "uu", "by_end"},
     {DB_DELIVERY_LATE, "uu", "by_lane"},
-    {DB_HOOK_OLD, "buu", "by_job"},
+    {DB_HOOK_OLD, "ubu", "by_job"},
 };
 
 static void fill(void)
