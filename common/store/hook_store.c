@@ -238,14 +238,14 @@ static enum err_code switch_hook(struct txn *txn, void *ctx, struct err *err)
     const struct switching *to = ctx;
     const struct db_arg tenant = db_text(to->tenant);
     const struct db_arg name = db_text(to->name);
+    const struct db_arg enabled = db_u64(to->enabled);
     const struct db_arg seed = db_bytes(to->seed, HOOK_SEED_SIZE);
     uint64_t rows = 0;
     enum err_code rc =
-        to->seed
-            ? db_exec(txn->db, DB_HOOK_ROTATE,
-                      DB_ARGS(seed, db_u64(to->keep_s), seed, seed, tenant, name), &rows, err)
-            : db_exec(txn->db, DB_HOOK_ENABLE,
-                      DB_ARGS(db_u64(to->enabled), db_u64(to->enabled), tenant, name), &rows, err);
+        to->seed ? db_exec(txn->db, DB_HOOK_ROTATE,
+                           DB_ARGS(seed, db_u64(to->keep_s), seed, seed, tenant, name), &rows, err)
+                 : db_exec(txn->db, DB_HOOK_ENABLE,
+                           DB_ARGS(enabled, enabled, enabled, tenant, name), &rows, err);
     return rc || rows > 0 ? rc : no_such_hook(to->name, err);
 }
 

@@ -150,6 +150,35 @@ static void a_rotation_whose_answer_was_lost_keeps_the_old_secret(void **unused)
                      1);
 }
 
+/* The sender may be behind when it is enabled again. */
+static void what_happens_while_it_is_disabled_is_never_told(void **unused)
+{
+    (void)unused;
+    struct err err = {0};
+    struct job_submitted done;
+    struct job_new job = test_job_new();
+    struct hook_sender now;
+    uint8_t seed[HOOK_SEED_SIZE] = {1};
+    bool made = false;
+    struct subscription hook = {
+        .id = uuid_v7(), .tenant = "acme", .name = "rest", .url = "http://a/"};
+    hook.states = hook_states_parse("PENDING");
+    test_db_run(&test, "DELETE FROM subscriptions");
+    assert_ok(hook_store_put(test.store, &hook, 0, seed, &made, &err));
+    assert_ok(hook_store_enable(test.store, "acme", "rest", false, &err));
+    assert_ok(job_store_submit(test.store, &job, &done, &err));
+    assert_ok(hook_store_enable(test.store, "acme", "rest", true, &err));
+    job = test_job_new();
+    assert_ok(job_store_submit(test.store, &job, &done, &err));
+    assert_ok(hook_store_enable(test.store, "acme", "rest", true, &err)); /* it is already */
+    assert_ok(hook_sender_look(test.store, &now, &err));
+    struct hook_fan_out out = {.compose = compose, .seq = now.seq};
+    out.upto = test_db_number(&test, "SELECT MAX(seq) FROM job_events");
+    assert_ok(hook_fan_out(test.store, &lead, &out, &err));
+    assert_int_equal(out.seq, out.upto);
+    assert_int_equal(out.deliveries, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -157,6 +186,7 @@ int main(void)
         TEST_SETUP(events_that_many_want_are_read_once, start_leading),
         TEST_SETUP(subscriptions_go_with_their_jobs_some_at_a_time, start_leading),
         TEST_SETUP(a_rotation_whose_answer_was_lost_keeps_the_old_secret, start_leading),
+        TEST_SETUP(what_happens_while_it_is_disabled_is_never_told, start_leading),
     };
     test_db_open(&test);
     int failed = cmocka_run_group_tests_name("store_hooks", tests, NULL, NULL);
