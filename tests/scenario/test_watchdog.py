@@ -2,6 +2,7 @@
 """What systemd hears from the programs: that they are ready, that they work, and silence when they
 do not."""
 
+import glob
 import os
 import signal
 import socket
@@ -69,3 +70,13 @@ def test_systemd_hears_of_a_program_that_works_and_of_no_other(site, manager):
     wait_until("signs of life again", lambda: manager.count() > stopped, 20)
     assert program.stop() == 0
     assert manager.count("STOPPING=1") == 1
+
+
+def test_no_unit_is_ended_because_it_waits_for_the_database():
+    """READY=1 comes with the database, and systemd's patience with a start is 90 s by default."""
+    units = glob.glob(os.path.join(os.path.dirname(__file__), "../../docker/systemd/*.service.in"))
+    assert units
+    for unit in units:
+        with open(unit, encoding="utf-8") as lines:
+            said = lines.read().splitlines()
+        assert "Type=notify" not in said or "TimeoutStartSec=infinity" in said, unit
