@@ -69,15 +69,12 @@ static void compose(const struct hook_event *event, const struct uuid *delivery,
     buf_add_text(body, "{}");
 }
 
-static void events_that_many_want_are_read_once(void **unused)
+/* EVENTS of one job, each for HOOKS subscriptions. */
+static void make_wanted_events(void)
 {
-    (void)unused;
     struct err err = {0};
     struct job_submitted done;
-    struct hook_sender now;
     struct job_new job = test_job_new();
-    uint64_t made = 0;
-    uint64_t idle = 0;
     assert_ok(job_store_submit(test.store, &job, &done, &err));
     test_db_run(&test,
                 "INSERT INTO subscriptions (id, tenant, job_id, name, owner, url, states, "
@@ -87,21 +84,36 @@ static void events_that_many_want_are_read_once(void **unused)
     test_db_run(&test, "INSERT INTO job_events (job_id, tenant, at, kind, from_status, to_status, "
                        "epoch, fence) SELECT s.id, 'acme', UTC_TIMESTAMP(6), 'moved', 'PENDING', "
                        "'RUNNING', 1, 1 FROM jobs s, " OF_JOBS(1, 300));
+}
+
+/* *ret_idle: events that were read and not used. */
+static void fan_out_once(struct hook_fan_out *out, uint64_t *ret_made, uint64_t *ret_idle)
+{
+    struct err err = {0};
+    uint64_t from = out->seq;
+    uint64_t asked = out->span;
+    assert_ok(hook_fan_out(test.store, &lead, out, &err));
+    *ret_made += out->deliveries;
+    *ret_idle += asked - (out->seq - from);
+}
+
+static void events_that_many_want_are_read_once(void **unused)
+{
+    (void)unused;
+    struct err err = {0};
+    struct hook_sender now;
+    uint64_t made = 0;
+    uint64_t idle = 0;
+    make_wanted_events();
     assert_ok(hook_sender_look(test.store, &now, &err));
-    struct hook_fan_out out = {.compose = compose, .seq = now.seq};
+    struct hook_fan_out out = {.compose = compose, .seq = now.seq, .span = EVENTS};
     out.upto = test_db_number(&test, "SELECT MAX(seq) FROM job_events");
-    while (out.seq < out.upto) {
-        uint64_t from = out.seq;
-        uint64_t asked = out.span;
-        assert_ok(hook_fan_out(test.store, &lead, &out, &err));
-        made += out.deliveries;
-        if (asked && asked > out.seq - from && out.seq < out.upto)
-            idle += asked - (out.seq - from);
-    }
+    while (out.seq < out.upto)
+        fan_out_once(&out, &made, &idle);
     assert_int_equal(made, EVENTS * HOOKS);
     assert_int_equal(count_in("due"), HOOKS);
     assert_int_equal(count_in("held"), (EVENTS - 1) * HOOKS);
-    assert_true(idle <= EVENTS); /* read, and read again later */
+    assert_true(idle <= UINT64_C(2) * EVENTS); /* with 12 at a time and no memory: 3600 */
 }
 
 /* 1000 jobs that are gone, and one that is not, of eight subscriptions each. */
