@@ -271,6 +271,10 @@ def ours(stand):
     stand.site.worker(name="ours-worker")
     stand.site.reader("recovery")
     stand.site.reader("deadletter")
+    stand.site.reader("webhook")
+    root.put("/v1/subscriptions/ours-hook", {"url": "https://ours.invalid/hook"}).expect(201)
+    wait_until("somebody to send",
+               lambda: stand.site.count("webhook_sender", "holder IS NOT NULL") or None)
     root.put_queue("ours-queue", 77, "name = 'ours-never'").expect(201)
     root.put("/v1/apps/ours-app/1", {"command": ["true"]}).expect(201)
     root.put("/v1/systems/ours-system", {}).expect(201)
@@ -284,7 +288,9 @@ def ours(stand):
         link.publish("sluice.submit", "sluice.acme.submit.default", b"ours-dead")
     dead = wait_until("the dead message", lambda: root.get("/v1/dead-messages").json["deadMessages"] or None,
                       60)[0]["id"]
+    told = wait_until("a delivery", lambda: root.get("/v1/deliveries").json["deliveries"] or None, 60)
     ids = {
+        "subscriptions": "ours-hook", "deliveries": told[0]["id"],
         "jobs": done, "queues": "ours-queue", "apps": "ours-app/1", "systems": "ours-system",
         "quotas": "ours-user", "workers": root.get("/v1/workers").json["workers"][0]["id"],
         "recovery": root.get("/v1/recovery").json["recovery"][0]["id"], "dead-messages": dead}
@@ -316,7 +322,7 @@ def test_what_belongs_to_another_tenant_is_not_there(stand, ours, eve):
     assert len(routes) >= 30, routes
     kinds = {path.split("/")[2] for _, path, _ in routes}
     assert kinds == set(ours), f"no route of {set(ours) - kinds} was asked"
-    tables = ("jobs", "job_queues", "apps", "systems", "quotas")
+    tables = ("jobs", "job_queues", "apps", "systems", "quotas", "subscriptions")
     before = [stand.site.count(table, "tenant = 'acme'") for table in tables]
     with attacked("F-21 routes", stand) as hit:
         for method, path, body in routes:
