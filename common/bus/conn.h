@@ -26,16 +26,16 @@ struct conn {
     pthread_mutex_t fd_lock;      /* fd and opening, against conn_stop() */
     bool opening;                 /* not logged in yet: conn_stop() may cut it */
     int wake_fd;
-    atomic_bool stop;
-    bool broken, blocked;
-    bool more; /* not all that has come was read; TLS may hold it where poll() does not see it */
-    char broken_text[256];
+    atomic_bool stop; /* not beside flags of the thread: these may be read as one word */
     int64_t heard_ms; /* clock_mono_ms() when the broker was surely heard: not later than it was */
     int64_t empty_ms; /* when the socket was seen empty last */
     int64_t told_ms;  /* when the log was told last that we wait; 0: not yet */
     int64_t opened_ms;
     unsigned attempts, channel_max;
     uint32_t generation; /* counts connections */
+    bool broken, blocked;
+    bool more; /* not all that has come was read; TLS may hold it where poll() does not see it */
+    char broken_text[256];
 };
 
 typedef void conn_frame_fn(void *arg, const amqp_frame_t *frame);
