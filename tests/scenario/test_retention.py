@@ -47,6 +47,8 @@ def finished(site, client, count):
     answer = client.post("/v1/jobs:batch", {"jobs": [request] * count}).expect(200)
     wait_until("all to end",
                lambda: site.count("jobs", "status = 'FINISHED'") == before + count, 60, 0.2)
+    # A row of the outbox would keep them, and name them by the id they had.
+    wait_until("their messages to be off the outbox", lambda: site.count("outbox") == 0)
     site.accepted.clear()  # they are meant to go
     return [item["job"]["id"] for item in answer.json["items"]]
 
