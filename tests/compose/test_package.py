@@ -66,7 +66,7 @@ def test_the_units_are_sound(machine):
 
 def test_the_pages_read_without_a_warning(machine):
     pages = machine.run("sh", "-c", "ls /usr/share/man/man*/sluice*").split()
-    assert len(pages) == 8
+    assert len(pages) == 9
     for page in pages:
         said = machine.run("sh", "-c", f"zcat -f {page} | groff -man -Tutf8 -ww -b >/dev/null")
         assert said == "", said
