@@ -48,7 +48,7 @@ struct web {
     struct server *server;
     struct cursor_key cursor_key;
     struct address_nets hook_networks; /* not public, but allowed to webhooks */
-    int archive_fd; /* the archive root */
+    int archive_fd;                    /* the archive root */
 };
 
 /* web_metrics.c */

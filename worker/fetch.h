@@ -31,7 +31,7 @@ struct fetch {
     void *arg;
     /* Asked several times a second; true ends the fetch with ERR_STOPPING. */
     bool (*interrupted)(void *arg);
-    bool link_local; /* such addresses may be asked */
+    bool link_local;           /* such addresses may be asked */
     struct fetch_cause *cause; /* filled with an error; NULL: nobody asks */
 };
 

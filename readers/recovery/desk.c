@@ -7,6 +7,8 @@
 #include "readers/recovery/desk_body.h"
 #include "readers/recovery/stats.h"
 
+#include <assert.h>
+
 #define RETRY_MS 1000
 
 void desk_fence(struct desk *desk)
@@ -193,6 +195,7 @@ enum err_code desk_serve(struct desk *desk, const char *name, struct err *err)
     enum err_code rc = tenant ? ERR_OK : add(desk, name, &tenant, err);
     if (rc)
         return rc;
+    assert(tenant);
     tenant->needed_ms = clock_mono_ms();
     return tenant->consumer ? ERR_OK : wake(tenant, err);
 }
