@@ -57,6 +57,11 @@ class Deployment:
         return self.engine.docker("inspect", "-f", "{{.State.Health.Status}}",
                                   container).strip() == "healthy"
 
+    def told(self, container):
+        """What the engine and the program say of it."""
+        state = self.engine.docker("inspect", "-f", "{{json .State}}", container)
+        return state + self.engine.docker("logs", "--tail", "20", container)
+
     def client(self):
         return Client(URL, self.token, timeout_s=30)
 
@@ -164,7 +169,8 @@ def test_each_container_is_restarted_under_load(site):
         for container in site.containers(service):
             before = len(load.ids)
             site.engine.docker("restart", "-t", "45", container)
-            wait_until(f"{service} to be healthy", lambda at=container: site.healthy(at), 120, 0.5)
+            wait_until(lambda at=container: f"{service} to be healthy: {site.told(at)}",
+                       lambda at=container: site.healthy(at), 120, 0.5)
             wait_until(f"jobs to be taken after {service}",
                        lambda least=before: len(load.ids) > least + 5, 120)
     load.stop()
