@@ -116,9 +116,10 @@ def test_deadlocks_and_locks_that_are_held_are_tried_again(fresh):
     fresh.sql("CREATE TABLE weight (n INT PRIMARY KEY) ENGINE=InnoDB")
 
     def take_all():
-        """Heavier than any of ours, so that ours is the victim; then it holds all rows."""
+        """Heavier than any of ours, so that ours is the victim; then it holds all rows. Whoever
+        submits meanwhile has a row of jobs and waits for the outbox."""
         ask(fresh, "BEGIN; INSERT INTO weight SELECT seq FROM seq_1_to_2000; "
-            "SELECT COUNT(*) FROM (SELECT id FROM outbox FOR UPDATE) o; "
+            "SELECT COUNT(*) FROM (SELECT id FROM outbox FOR UPDATE) o; DO SLEEP(0.1); "
             "SELECT COUNT(*) FROM (SELECT id FROM jobs FOR UPDATE) j; "
             "DO SLEEP(0.3); ROLLBACK", check=False)
         return 1
