@@ -130,6 +130,13 @@ def test_from_nothing_to_a_finished_job(site):
     assert output.body == b"by the published port\n"
 
 
+def test_all_that_was_started_serves(site):
+    for service in SERVICES:
+        for container in site.containers(service):
+            wait_until(lambda at=container: f"{service} to be healthy: {site.told(at)}",
+                       lambda at=container: site.healthy(at), 60, 0.5)
+
+
 def test_images_are_small_and_nobody_is_root(site):
     docker = site.engine.docker
     size = int(docker("inspect", "-f", "{{.Size}}", "sluice:local"))
