@@ -142,6 +142,19 @@ int cli_read_to_change(struct cli *cli, const char *path, json_t **ret_now, char
     return CLI_DONE;
 }
 
+int cli_put_changed(struct cli *cli, const char *path, const json_t *body, const char *match,
+                    json_t **ret_made)
+{
+    TEXT_AUTO char *text = json_dumps(body, JSON_COMPACT);
+    struct http_request request = {
+        .method = "PUT", .path = path, .body = sv_of(text), .header = match};
+    HTTP_ANSWER_AUTO struct http_answer answer = {0};
+    int status = cli_send(cli, &request, &answer);
+    if (status == CLI_DONE)
+        *ret_made = json_loadb(buf_text(&answer.body), answer.body.len, 0, NULL);
+    return status;
+}
+
 int cli_act_on_each(struct cli *cli, const char *base, const char *what, const char *told)
 {
     int result = CLI_DONE;

@@ -72,6 +72,10 @@ int cli_send(struct cli *cli, const struct http_request *request, struct http_an
  * that a change by somebody else in between is noticed. */
 int cli_read_to_change(struct cli *cli, const char *path, json_t **ret_now, char *ret_match,
                        size_t size);
+/* PUTs body there under that line; *ret_made is what came back (NULL: no JSON), the caller's to
+ * drop. */
+int cli_put_changed(struct cli *cli, const char *path, const json_t *body, const char *match,
+                    json_t **ret_made);
 /* POST <base><operand>/<what> for each operand, "operand: told" for each that was done. All are
  * tried; the first refusal is the exit status. */
 int cli_act_on_each(struct cli *cli, const char *base, const char *what, const char *told);

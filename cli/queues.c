@@ -115,14 +115,10 @@ int cmd_queue_put(struct cli *cli)
     if (status != CLI_DONE)
         return status;
     CLI_JSON_AUTO json_t *body = queue_body(cli, now);
-    TEXT_AUTO char *text = json_dumps(body, JSON_COMPACT);
-    struct http_request request = {
-        .method = "PUT", .path = buf_text(&path), .body = sv_of(text), .header = match};
-    HTTP_ANSWER_AUTO struct http_answer answer = {0};
-    status = cli_send(cli, &request, &answer);
+    CLI_JSON_AUTO json_t *queue = NULL;
+    status = cli_put_changed(cli, buf_text(&path), body, match, &queue);
     if (status != CLI_DONE)
         return status;
-    CLI_JSON_AUTO json_t *queue = json_loadb(buf_text(&answer.body), answer.body.len, 0, NULL);
     const json_t *warning = NULL;
     size_t i = 0;
     json_array_foreach(json_object_get(queue, "warnings"), i, warning)

@@ -120,14 +120,10 @@ int cmd_system_put(struct cli *cli)
     if (status != CLI_DONE)
         return status;
     CLI_JSON_AUTO json_t *body = system_body(cli, now);
-    TEXT_AUTO char *text = json_dumps(body, JSON_COMPACT);
-    struct http_request request = {
-        .method = "PUT", .path = buf_text(&path), .body = sv_of(text), .header = match};
-    HTTP_ANSWER_AUTO struct http_answer answer = {0};
-    status = cli_send(cli, &request, &answer);
+    CLI_JSON_AUTO json_t *made = NULL;
+    status = cli_put_changed(cli, buf_text(&path), body, match, &made);
     if (status != CLI_DONE)
         return status;
-    CLI_JSON_AUTO json_t *made = json_loadb(buf_text(&answer.body), answer.body.len, 0, NULL);
     cli_print_object(cli, made, "id");
     return CLI_DONE;
 }
