@@ -24,7 +24,9 @@ const SCREENS = {
 // What is seen only after somebody has done something.
 const DONE = {
   events: async (page) => {
+    const listening = page.waitForResponse((answer) => new URL(answer.url()).pathname === "/v1/events");
     await visit(page, "/events", "Events appear here");
+    await listening; // what happens before that is not shown
     const headers = { Authorization: `Bearer ${given.tokens.admin}`, "Content-Type": "application/json" };
     const body = JSON.stringify({ name: "seen", command: ["true"] });
     await fetch(`${given.url}/v1/jobs`, { method: "POST", headers, body });

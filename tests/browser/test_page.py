@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The administrators' page in a browser, with real jobs, blocked jobs and dead messages."""
 
+import json
+
 import pytest
 
 import browser
@@ -11,7 +13,8 @@ BLOCKED = 500
 FAST = {"recovery_tick_ms": 200, "recovery_ramp_pause_ms": 50, "recovery_first_test_ms": 100,
         "recovery_connection_failed": "constant every=1h",
         "recovery_application_unavailable": "constant every=1h"}
-TICKS = "i=0; while [ $i -lt 3000 ]; do i=$((i + 1)); echo tick $i; sleep 0.2; done"
+TICKS = "i=0; while :; do i=$((i + 1)); echo tick $i; sleep 0.2; done"
+HELLOS = ("hello-0", "hello-1")
 
 
 @pytest.fixture(scope="module", name="web")
@@ -49,9 +52,9 @@ def fixture_ids(site, web, admin):
     ids["done"] = admin.submit("sh", "-c", "echo all good", name="good")
     ids["running"] = admin.submit("sh", "-c", TICKS, name="ticker")
     with site.amqp() as link:
-        for n in range(2):
+        for name in HELLOS:
             link.publish("sluice.submit", "sluice.acme.submit.default", b'{"hi": "hello"}',
-                         content_type="application/json", message_id=f"hello-{n}")
+                         content_type="application/json", message_id=name)
         link.publish("sluice.submit", "sluice.acme.submit.gone", b"\xff\x00\x01", message_id="bytes")
     wait_until(lambda: f"the blocked jobs, {site.count('job_blocked')} are there",
                lambda: site.count("job_blocked") == BLOCKED + 3, 60, 0.3)
@@ -61,10 +64,14 @@ def fixture_ids(site, web, admin):
     admin.wait_end(ids["done"])
     causes = admin.get("/v1/recovery").expect(200).json["recovery"]
     ids["group"] = max(causes, key=lambda cause: cause["blocked"])["id"]
-    messages = admin.get("/v1/dead-messages").expect(200).json["deadMessages"]
-    ids["message"] = next(one["id"] for one in messages if one["messageId"] == "hello-0")
-    ids["replayed"] = next(one["id"] for one in messages if one["messageId"] == "hello-1")
+    ids["message"] = dead_messages(admin)["hello-0"]["id"]
     return ids
+
+
+def dead_messages(admin):
+    """By the ids that their senders gave them."""
+    messages = admin.get("/v1/dead-messages").expect(200).json["deadMessages"]
+    return {message["messageId"]: message for message in messages}
 
 
 def test_every_screen_is_free_of_serious_faults_in_light_and_dark(site, web, ids):
@@ -80,9 +87,10 @@ def test_the_keyboard_alone_is_enough(site, web, ids):
 
 
 def test_the_walk_by_visible_text_alone(site, web, admin, ids):
-    print(browser.run("walk.mjs", site, web, ids=ids))
+    said = json.loads(browser.run("walk.mjs", site, web, ids=ids))
     assert site.count("jobs", "name LIKE 'align-%' AND status = 'FINISHED'") == BLOCKED
-    assert admin.get(f"/v1/dead-messages/{ids['replayed']}").json["state"] == "replayed"
+    messages = dead_messages(admin)
+    assert {name for name in HELLOS if messages[name]["state"] == "replayed"} == {said["replayed"]}
     deeds = {"recovery_check", "recovery_release", "dead_replay", "queue_put", "job_cancel", "worker_drain"}
     rows = admin.get("/v1/audit?actor=admin&outcome=done&limit=200").expect(200).json["audit"]
     seen = {row["action"] for row in rows}

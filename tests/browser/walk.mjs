@@ -34,8 +34,12 @@ async function whichCauseBlocksAndReleaseThem(page) {
   check((await row.innerText()).includes(String(ids.blocked)), "the count of the blocked jobs");
   await row.getByRole("link").click();
   await page.getByRole("heading", { name: `Waits for 127.0.0.1:${ids.port} to take a connection` }).waitFor();
+  const tests = page.locator(".timeline li");
+  await tests.first().waitFor({ timeout: 30000 });
+  const before = await tests.count();
   await press(page, "Check now");
   await page.getByText("It is being asked now.").waitFor();
+  await tests.nth(before).waitFor({ timeout: 30000 }); // in vain: the host is not there yet
   const host = createServer((_, answer) => answer.end("input")).listen(ids.port, "127.0.0.1");
   await press(page, "Release");
   await page.getByText("They go on without asking").waitFor();
@@ -57,6 +61,7 @@ async function whatDoesThisDeadMessageSayAndReplayIt(page) {
   await page.getByRole("row").filter({ hasText: "given up by" }).getByRole("link").first().click();
   const body = page.getByLabel("Body; what you change here is replayed");
   check((await body.inputValue()).includes("hello"), "the body is decoded");
+  const name = await page.getByText(/^hello-\d$/).innerText(); // which of them comes first is chance
   await page.getByText("68 65 6c 6c 6f").waitFor(); // and raw
   await body.fill(JSON.stringify({ v: 1, job: ids.waiting, epoch: 1 }));
   await press(page, "Replay");
@@ -64,6 +69,7 @@ async function whatDoesThisDeadMessageSayAndReplayIt(page) {
   await confirm(page, "Replay 1 message");
   await page.getByText("The message was published once more.").waitFor();
   await page.getByText("replayed", { exact: true }).waitFor();
+  return name;
 }
 
 async function whichFilterWouldTakeThisRequest(page) {
@@ -107,7 +113,9 @@ async function followOutputLive(page) {
 
 async function watchEvents(page) {
   await screen(page, "Events");
+  const listening = page.waitForResponse((answer) => answer.url().includes("/v1/events?type=FINISHED"));
   await page.getByLabel("State that it leads to").selectOption("finished");
+  await listening; // what happens before that is not shown
   await page.getByText("Events appear here as they happen.").waitFor();
   const headers = { Authorization: `Bearer ${given.tokens.admin}`, "Content-Type": "application/json" };
   const submit = (name) =>
@@ -146,7 +154,7 @@ await run(async (browser) => {
   const page = await open(browser);
   await whyDoesThisJobWait(page);
   const host = await whichCauseBlocksAndReleaseThem(page); // it is there until all have gone on
-  await whatDoesThisDeadMessageSayAndReplayIt(page);
+  const replayed = await whatDoesThisDeadMessageSayAndReplayIt(page);
   await whichFilterWouldTakeThisRequest(page);
   await changeAFilter(page);
   await followOutputLive(page);
@@ -156,4 +164,5 @@ await run(async (browser) => {
   await allHaveGoneOn(page);
   await close(page);
   host.close();
+  console.log(JSON.stringify({ replayed }));
 });
