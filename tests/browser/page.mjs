@@ -34,7 +34,7 @@ export async function open(browser, { role = "admin", dark = false, width = 1280
   const context = await browser.newContext({
     viewport: { width, height }, colorScheme: dark ? "dark" : "light", baseURL: given.url, bypassCSP: false });
   const page = await context.newPage();
-  page.setDefaultTimeout(10000);
+  page.setDefaultTimeout(30000);
   page.complaints = [];
   page.on("pageerror", (error) => page.complaints.push(String(error)));
   page.on("console", (message) => {

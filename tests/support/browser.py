@@ -15,7 +15,7 @@ def tokens(site):
     return {role: site.token(role, role) for role in ROLES}
 
 
-def run(script, site, web, timeout_s=120, **given):
+def run(script, site, web, timeout_s=400, **given):
     """What the script prints; AssertionError with what it says when it fails."""
     given |= {
         "url": web.url, "tokens": tokens(site),
