@@ -5,7 +5,7 @@
 
 #include "common/store/migrate.h"
 #include "common/store/process_store.h"
-#include "common/store/retention_store.h"
+#include "common/store/retention.h"
 #include "common/store/worker_store.h"
 
 #include <inttypes.h>
@@ -87,6 +87,23 @@ static void tell_sizes(struct doctor *doctor, const struct retention_row *row)
                 jobs, bytes / MIB, row->archive_bytes / MIB);
 }
 
+/* Jobs that would be gone, but that sluice-webhook has not looked at. */
+static void judge_untold(struct doctor *doctor, const struct retention_row *row)
+{
+    const struct retention_policy policy = retention_policy_of(doctor->cfg);
+    struct retention_row told = *row;
+    bool stays = false;
+    told.hook_us = 0;
+    for (int kind = 0; kind < RETENTION_KIND_COUNT; kind++)
+        stays = stays || retention_limit(&policy, (enum retention_kind)kind, row, 0) <
+                             retention_limit(&policy, (enum retention_kind)kind, &told, 0);
+    if (stays)
+        doctor_find(doctor, DOCTOR_WARNING, "start sluice-webhook, and look at its log",
+                    "old jobs stay for sluice-webhook, which has not looked at what happened "
+                    "%" PRId64 " h ago; webhook.give_up_s (%u s) after their time they go untold",
+                    (row->now_us - row->hook_us) / HOUR_US, policy.untold_s);
+}
+
 void doctor_retention(struct doctor *doctor)
 {
     struct retention_row row = {0};
@@ -102,5 +119,6 @@ void doctor_retention(struct doctor *doctor)
                     "see that sluice-recovery runs and can write to archive.root; its log has "
                     "retention.*; 'sluice purge --dry-run' tells what waits",
                     "what is old was not removed to the end for %" PRId64 " h", since_us / HOUR_US);
+    judge_untold(doctor, &row);
     tell_sizes(doctor, &row);
 }

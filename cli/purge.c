@@ -108,6 +108,11 @@ static int run(const struct cli *cli, struct retention_pass *pass)
     if (pass->report.failed > 0)
         (void)cli_fail(0, "%" PRIu64 " folders could not be removed; their jobs stay",
                        pass->report.failed);
+    if (pass->report.untold > 0)
+        (void)cli_fail(0,
+                       "%" PRIu64 " jobs went before sluice-webhook had looked at them: nobody is "
+                       "told of them",
+                       pass->report.untold);
     if (rc)
         return cli_fail_err(rc == ERR_DB_AWAY ? CLI_NO_CONNECTION : CLI_REFUSED, &err);
     return pass->report.failed > 0 ? CLI_REFUSED : CLI_DONE;

@@ -7,6 +7,7 @@
 struct forgetting {
     const struct hook_lead *lead;
     uint32_t hours;
+    uint64_t seq;      /* the history was looked through up to there */
     struct uuid from;  /* behind this job */
     struct uuid after; /* the last one that was looked at, nil: all were */
     struct uuid deliveries[FORGET_ROWS];
@@ -51,7 +52,8 @@ static enum err_code read_old_hooks(struct txn *txn, struct forgetting *old, str
     bool more = true;
     old->hook_count = 0;
     enum err_code rc = db_select(
-        txn->db, DB_HOOK_OLD, DB_ARGS(db_u64(old->hours), db_uuid(&old->from), db_u64(LOOK_ROWS)),
+        txn->db, DB_HOOK_OLD,
+        DB_ARGS(db_u64(old->hours), db_u64(old->seq), db_uuid(&old->from), db_u64(LOOK_ROWS)),
         DB_COLS(COL_UUID(&row.id), COL_UUID(&row.job), COL_BOOL(&row.is_old)), err);
     while (rc == ERR_OK && more) {
         rc = db_next(txn->db, &more, err);
@@ -68,8 +70,7 @@ static enum err_code read_old_hooks(struct txn *txn, struct forgetting *old, str
 static enum err_code forget(struct txn *txn, void *ctx, struct err *err)
 {
     struct forgetting *old = ctx;
-    uint64_t seq = 0;
-    enum err_code rc = hook_lead_lock(txn, old->lead, &seq, err);
+    enum err_code rc = hook_lead_lock(txn, old->lead, &old->seq, err);
     if (rc == ERR_OK)
         rc = read_old(txn, old, err);
     if (rc == ERR_OK)

@@ -130,8 +130,8 @@ MUST_USE enum err_code hook_drop(struct store *store, const struct hook_lead *le
  */
 
 /* Some deliveries that ended before so many hours; and of some subscriptions, behind *after in the
- * order of their jobs, those of jobs that ended then (*after is moved on, or nil at their end).
- * *ret_more: there may be more to do at once. */
+ * order of their jobs, those of jobs that ended then and were looked through to their end (*after
+ * is moved on, or nil at their end). *ret_more: there may be more to do at once. */
 MUST_USE enum err_code hook_forget(struct store *store, const struct hook_lead *lead,
                                    uint32_t hours, struct uuid *after, bool *ret_more,
                                    struct err *err);

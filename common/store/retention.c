@@ -27,6 +27,7 @@ struct retention_policy retention_policy_of(const struct config *cfg)
 #undef RETENTION
             },
         .key_hours = cfg->limits_idempotency_hours,
+        .untold_s = cfg->webhook_give_up_s,
         .load_percent = cfg->retention_load_percent,
     };
 }
@@ -47,8 +48,8 @@ static int64_t job_limit(const struct retention_policy *policy, const struct ret
     return row->outbox_us > 0 ? least(limit_us, row->outbox_us) : limit_us;
 }
 
-int64_t retention_limit(const struct retention_policy *policy, enum retention_kind kind,
-                        const struct retention_row *row, int64_t before_us)
+static int64_t plain_limit(const struct retention_policy *policy, enum retention_kind kind,
+                           const struct retention_row *row, int64_t before_us)
 {
     bool is_job = retention_state(kind) != NULL;
     if (before_us > 0)
@@ -57,6 +58,26 @@ int64_t retention_limit(const struct retention_policy *policy, enum retention_ki
         return 0;
     int64_t limit_us = row->now_us - (int64_t)policy->days[kind] * DAY_US;
     return is_job ? job_limit(policy, row, limit_us) : limit_us;
+}
+
+int64_t retention_untold_limit(const struct retention_policy *policy, enum retention_kind kind,
+                               const struct retention_row *row, int64_t before_us)
+{
+    int64_t limit_us =
+        plain_limit(policy, kind, row, before_us) - (int64_t)policy->untold_s * 1000000;
+    return limit_us > 0 ? limit_us : 0;
+}
+
+/* Events with a later number may have an earlier time, by less than an hour. */
+int64_t retention_limit(const struct retention_policy *policy, enum retention_kind kind,
+                        const struct retention_row *row, int64_t before_us)
+{
+    int64_t limit_us = plain_limit(policy, kind, row, before_us);
+    int64_t untold_us = retention_untold_limit(policy, kind, row, before_us);
+    if (limit_us == 0 || row->hook_us == 0 || !retention_state(kind))
+        return limit_us;
+    int64_t told_us = row->hook_us - HOUR_US;
+    return least(limit_us, told_us > untold_us ? told_us : untold_us);
 }
 
 int64_t retention_orphan_limit(const struct retention_policy *policy,
@@ -149,6 +170,7 @@ static enum err_code remove_batch(struct retention_pass *pass,
         return rc;
     pass->report.rows[search->kind] += removed.jobs;
     pass->report.events += removed.events;
+    pass->report.untold += removed.untold;
     return ERR_OK;
 }
 
@@ -208,6 +230,7 @@ static enum err_code remove_of_tenant(struct retention_pass *pass, const char *t
         if (!retention_state(kind))
             continue;
         search.limit_us = retention_limit(pass->policy, kind, row, pass->before_us);
+        search.untold_us = retention_untold_limit(pass->policy, kind, row, pass->before_us);
         if (search.limit_us > 0)
             rc = remove_jobs(pass, &search, err);
     }

@@ -8,7 +8,8 @@
  * restored from before) is found by a walk through the archive.
  *
  * What is never removed: a job that has not ended; one whose Idempotency-Key may still be used; one
- * that may have a message which is not sent yet; output without a job in an archive that more than
+ * that may have a message which is not sent yet; for a while, one that somebody who subscribed is
+ * still to be told of; output without a job in an archive that more than
  * one site (more than one database) has written to.
  * Threads: owner. Memory: all is borrowed. */
 
@@ -18,6 +19,7 @@
 struct retention_policy {
     uint32_t days[RETENTION_KIND_COUNT]; /* 0: for ever */
     uint32_t key_hours;                  /* how long an Idempotency-Key is remembered */
+    uint32_t untold_s; /* so much longer for a job that somebody is still to be told of */
     uint32_t load_percent;
 };
 struct retention_policy retention_policy_of(const struct config *cfg);
@@ -26,6 +28,9 @@ struct retention_policy retention_policy_of(const struct config *cfg);
  * days, 0 for these. */
 int64_t retention_limit(const struct retention_policy *policy, enum retention_kind kind,
                         const struct retention_row *row, int64_t before_us);
+/* The same for a job that somebody is still to be told of. */
+int64_t retention_untold_limit(const struct retention_policy *policy, enum retention_kind kind,
+                               const struct retention_row *row, int64_t before_us);
 /* What is in the archive without a job goes if the job would be older than the answer: no job is
  * kept for so long. 0: nothing (jobs of some kind are kept for ever). */
 int64_t retention_orphan_limit(const struct retention_policy *policy,
@@ -37,6 +42,7 @@ struct retention_report {
     uint64_t bytes;   /* of output that went */
     uint64_t orphans; /* folders without a job that went */
     uint64_t failed;  /* folders that could not be removed; their jobs stay */
+    uint64_t untold;  /* jobs that nobody was told of, though somebody may have asked to be */
     bool swept;
     uint64_t archive_jobs; /* if swept: what is there now */
     uint64_t archive_bytes;

@@ -38,9 +38,9 @@ static enum err_code get(struct txn *txn, void *ctx, struct err *err)
     enum err_code rc =
         db_one(txn->db, DB_RETENTION_GET, DB_NO_ARGS,
                DB_COLS(COL_I64(&row->now_us), COL_I64(&row->outbox_us), COL_I64(&row->key_us),
-                       COL_I64(&row->created_us), COL_I64(&row->ended_us), COL_I64(&row->swept_us),
-                       COL_U64(&row->events_upto), COL_U64(&row->archive_jobs),
-                       COL_U64(&row->archive_bytes)),
+                       COL_I64(&row->hook_us), COL_I64(&row->created_us), COL_I64(&row->ended_us),
+                       COL_I64(&row->swept_us), COL_U64(&row->events_upto),
+                       COL_U64(&row->archive_jobs), COL_U64(&row->archive_bytes)),
                &found, err);
     if (rc == ERR_OK && !found)
         return err_set(err, ERR_DB, "table retention has lost its row");
@@ -143,7 +143,7 @@ static enum err_code find(struct txn *txn, void *ctx, struct err *err)
         db_select(txn->db, DB_RETENTION_FIND,
                   DB_ARGS(db_text(search->tenant), db_text(retention_state(search->kind)),
                           db_uuid(&search->after), db_uuid(&upto), db_i64(search->limit_us),
-                          db_u64(RETENTION_AT_ONCE)),
+                          db_i64(search->untold_us), db_u64(RETENTION_AT_ONCE)),
                   DB_COLS(COL_UUID(&id)), err);
     while (rc == ERR_OK && more) {
         rc = db_next(txn->db, &more, err);
@@ -196,13 +196,19 @@ static enum err_code remove_jobs(struct txn *txn, void *ctx, struct err *err)
     struct batch *batch = ctx;
     const struct db_args ids = {batch->args, RETENTION_AT_ONCE};
     const struct db_args all = {batch->args, RETENTION_AT_ONCE + 1};
+    bool found = false;
     enum err_code rc = lock_jobs(txn, all, err);
+    if (rc == ERR_OK)
+        rc = db_one(txn->db, DB_RETENTION_UNTOLD, ids, DB_COLS(COL_U64(&batch->removed.untold)),
+                    &found, err);
     if (rc == ERR_OK)
         rc = db_exec(txn->db, DB_RETENTION_MARK, ids, NULL, err);
     if (rc == ERR_OK)
         rc = db_exec(txn->db, DB_RETENTION_EVENTS, all, &batch->removed.events, err);
     if (rc == ERR_OK)
         rc = db_exec(txn->db, DB_RETENTION_JOBS, all, &batch->removed.jobs, err);
+    if (rc == ERR_OK)
+        rc = db_exec(txn->db, DB_RETENTION_HOOKS, ids, NULL, err);
     return rc;
 }
 

@@ -26,6 +26,8 @@ struct retention_row {
     int64_t now_us;       /* by the database's clock or by ours, whichever is behind */
     int64_t outbox_us;    /* the oldest message that is not sent yet; 0: all are */
     int64_t key_us;       /* the oldest Idempotency-Key that is not forgotten yet; 0: all are */
+    int64_t hook_us;      /* the oldest event that sluice-webhook has not looked through, if anybody
+                             subscribes; 0: none */
     int64_t created_us;   /* since when there is retention at all */
     int64_t ended_us;     /* the last pass that went through; 0: none yet */
     int64_t swept_us;     /* the last walk through the archive; 0: none yet */
@@ -57,6 +59,7 @@ struct retention_search {
     enum retention_kind kind; /* one of jobs */
     struct uuid after;        /* nil: from the oldest on */
     int64_t limit_us;         /* they ended before this */
+    int64_t untold_us;        /* with deliveries that are not sent yet: before this */
 };
 /* The next of them by id, RETENTION_AT_ONCE at most. */
 MUST_USE enum err_code retention_store_find(struct store *store,
@@ -65,9 +68,11 @@ MUST_USE enum err_code retention_store_find(struct store *store,
                                             struct err *err);
 struct retention_removed {
     uint64_t jobs;
+    uint64_t untold; /* of these: sluice-webhook had not looked through their history */
     uint64_t events;
 };
-/* One transaction: those of the ids that are ended since before limit_us, and their history. Told
+/* One transaction: those of the ids that are ended since before limit_us, their history, and what
+ * they subscribed to unless deliveries need it. Told
  * zeros after a commit of unknown outcome that was done. */
 MUST_USE enum err_code retention_store_remove_jobs(struct store *store, const struct uuid *ids,
                                                    size_t count, int64_t limit_us,

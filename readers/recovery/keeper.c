@@ -40,6 +40,9 @@ static struct metric bytes = METRIC_COUNTER("sluice_retention_removed_bytes_tota
                                             "Bytes of output removed because they were old");
 static struct metric failed =
     METRIC_COUNTER("sluice_retention_failed_total", "Folders of output that could not be removed");
+static struct metric untold = METRIC_COUNTER("sluice_retention_untold_total",
+                                             "Jobs removed before sluice-webhook had looked "
+                                             "through their history, while somebody subscribed");
 static struct metric archive_jobs =
     METRIC_GAUGE("sluice_archive_jobs", "Jobs with output at the last walk through the archive");
 static struct metric archive_bytes =
@@ -64,8 +67,8 @@ static struct metric table_bytes = {.name = "sluice_table_bytes",
 
 void keeper_metrics_add(void)
 {
-    struct metric *const all[] = {&removed,       &bytes,      &failed,     &archive_jobs,
-                                  &archive_bytes, &table_rows, &table_bytes};
+    struct metric *const all[] = {&removed,      &bytes,         &failed,     &untold,
+                                  &archive_jobs, &archive_bytes, &table_rows, &table_bytes};
     for (size_t i = 0; i < ARRAY_LEN(all); i++)
         metrics_add(all[i]);
 }
@@ -109,6 +112,7 @@ static void count_report(const struct retention_report *report)
     metric_count(&removed, REMOVED_ORPHANS, (int64_t)report->orphans);
     metric_count(&bytes, 0, (int64_t)report->bytes);
     metric_count(&failed, 0, (int64_t)report->failed);
+    metric_count(&untold, 0, (int64_t)report->untold);
 }
 
 static void log_report(const struct retention_report *report)
@@ -171,6 +175,8 @@ static enum err_code make_pass(struct keeper *keeper, const struct retention_row
     pass.archive_fd = archive_fd;
     rc = retention_run(&pass, err);
     count_report(&pass.report);
+    if (pass.report.untold > 0)
+        log_event(LOG_WARN, "retention.untold", LOG_U("jobs", pass.report.untold));
     if (rc == ERR_OK)
         log_report(&pass.report);
     if (retention_store_done(pass.store, &pass.holder, rc == ERR_OK, &end) != ERR_OK)

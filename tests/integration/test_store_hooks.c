@@ -145,6 +145,27 @@ static void subscriptions_go_with_their_jobs_some_at_a_time(void **unused)
     assert_in_range(looks, 16, 18);
 }
 
+/* The sender was away for longer than its log is kept. */
+static void a_subscription_whose_events_were_not_seen_yet_stays(void **unused)
+{
+    (void)unused;
+    struct err err = {0};
+    struct job_submitted done;
+    struct job_new job = test_job_new();
+    struct uuid after = {{0}};
+    bool more = true;
+    test_db_run(&test, "DELETE FROM subscriptions");
+    test_db_run(&test, "DELETE FROM jobs");
+    assert_ok(job_store_submit(test.store, &job, &done, &err));
+    test_db_run(&test, "UPDATE jobs SET ended_at = UTC_TIMESTAMP(6) - INTERVAL 2 HOUR");
+    test_db_run(&test, OF_JOB("(SELECT MAX(id) FROM jobs)") EIGHT ", " OF_JOBS(1, 1));
+    assert_ok(hook_forget(test.store, &lead, 1, &after, &more, &err));
+    assert_int_equal(test_db_number(&test, "SELECT COUNT(*) FROM subscriptions"), 8);
+    test_db_run(&test, "UPDATE webhook_sender SET seq = (SELECT MAX(seq) FROM job_events)");
+    assert_ok(hook_forget(test.store, &lead, 1, &after, &more, &err));
+    assert_int_equal(test_db_number(&test, "SELECT COUNT(*) FROM subscriptions"), 0);
+}
+
 static void a_rotation_whose_answer_was_lost_keeps_the_old_secret(void **unused)
 {
     (void)unused;
@@ -197,6 +218,7 @@ int main(void)
         TEST_SETUP(nothing_that_was_held_outlives_its_subscription, start_leading),
         TEST_SETUP(events_that_many_want_are_read_once, start_leading),
         TEST_SETUP(subscriptions_go_with_their_jobs_some_at_a_time, start_leading),
+        TEST_SETUP(a_subscription_whose_events_were_not_seen_yet_stays, start_leading),
         TEST_SETUP(a_rotation_whose_answer_was_lost_keeps_the_old_secret, start_leading),
         TEST_SETUP(what_happens_while_it_is_disabled_is_never_told, start_leading),
     };

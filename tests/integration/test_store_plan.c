@@ -85,6 +85,7 @@ static const struct {
     {DB_RETENTION_MARK, B_64, NULL},
     {DB_RETENTION_EVENTS, B_64 "u", "by_job"},
     {DB_RETENTION_JOBS, B_64 "u", "PRIMARY"},
+    {DB_RETENTION_UNTOLD, B_64, "by_job"},
     {DB_RETENTION_AUDIT, "buu", "PRIMARY"},
     {DB_STRAY_BLOCKED, "tu", "by_status"},
     {DB_STRAY_ROWS, "tu", "by_tenant"},
@@ -101,7 +102,7 @@ static const struct {
     {DB_DELIVERY_RECORD, "tutuubu", "PRIMARY"},
     {DB_DELIVERY_OLD, "uu", "by_end"},
     {DB_DELIVERY_LATE, "uu", "by_lane"},
-    {DB_HOOK_OLD, "ubu", "by_job"},
+    {DB_HOOK_OLD, "uubu", "by_job"},
 };
 
 static void fill(void)

@@ -122,6 +122,9 @@ static int start_empty(void **unused)
     test_db_run(&test, "DELETE FROM job_events");
     test_db_run(&test, "DELETE FROM idempotency_keys");
     test_db_run(&test, "UPDATE retention SET holder = NULL");
+    test_db_run(&test, "DELETE FROM subscriptions");
+    test_db_run(&test, "DELETE FROM webhook_deliveries");
+    test_db_run(&test, "UPDATE webhook_sender SET seq = 0");
     return 0;
 }
 
@@ -214,6 +217,83 @@ static void output_of_another_site_stays(void **unused)
     assert_false(has_folder(path));
 }
 
+/* ---- who is still to be told ----------------------------------------------------------------- */
+
+#define SUBSCRIBE(job)                                                                             \
+    "INSERT INTO subscriptions (id, tenant, job_id, owner, url, states, lane, after_seq, "         \
+    "created_at, updated_at) VALUES (" job ", 'acme', " job                                        \
+    ", 'ann', 'http://a/', 'FINISHED', " job ", 0, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))"
+#define OF_JOB "(SELECT MAX(id) FROM jobs)"
+#define OF_TENANT_ALL "UNHEX(LPAD('', 32, '0'))"
+
+static struct retention_report pass_patient(uint32_t days)
+{
+    struct rests rests = {0};
+    struct retention_policy patient = policy;
+    patient.untold_s = days * 86400;
+    return pass_with(&patient, &rests);
+}
+
+/* Its events are as old as its end. */
+static void make_untold_job(void)
+{
+    (void)an_old_job(NULL);
+    test_db_run(&test, "UPDATE job_events SET at = UTC_TIMESTAMP(6) - INTERVAL 40 DAY");
+}
+
+static void a_job_that_the_sender_has_not_seen_stays_for_a_while(void **unused)
+{
+    (void)unused;
+    make_untold_job();
+    test_db_run(&test, SUBSCRIBE(OF_TENANT_ALL));
+    struct retention_report report = pass_patient(20);
+    assert_int_equal(report.rows[RETENTION_OF_FINISHED], 0);
+    report = pass_patient(5); /* it ended 35 days and more ago */
+    assert_int_equal(report.rows[RETENTION_OF_FINISHED], 1);
+    assert_int_equal(report.untold, 1);
+}
+
+static void nobody_waits_for_a_sender_whom_nobody_needs(void **unused)
+{
+    (void)unused;
+    make_untold_job();
+    struct retention_report report = pass_patient(20);
+    assert_int_equal(report.rows[RETENTION_OF_FINISHED], 1);
+    assert_int_equal(report.untold, 0);
+    make_untold_job();
+    test_db_run(&test, SUBSCRIBE(OF_TENANT_ALL));
+    test_db_run(&test, "UPDATE webhook_sender SET seq = (SELECT MAX(seq) FROM job_events)");
+    report = pass_patient(20);
+    assert_int_equal(report.rows[RETENTION_OF_FINISHED], 1);
+    assert_int_equal(report.untold, 0);
+}
+
+static void a_job_with_a_delivery_that_is_due_stays_for_a_while(void **unused)
+{
+    (void)unused;
+    make_untold_job();
+    test_db_run(&test, SUBSCRIBE(OF_JOB));
+    test_db_run(&test, "UPDATE webhook_sender SET seq = (SELECT MAX(seq) FROM job_events)");
+    test_db_run(&test, "INSERT INTO webhook_deliveries (id, subscription_id, tenant, job_id, seq, "
+                       "event, lane, state, body, created_at, since, next_at) SELECT id, id, "
+                       "'acme', id, 1, 'FINISHED', id, 'due', '{}', UTC_TIMESTAMP(6), "
+                       "UTC_TIMESTAMP(6), UTC_TIMESTAMP(6) FROM jobs");
+    assert_int_equal(pass_patient(20).rows[RETENTION_OF_FINISHED], 0);
+    assert_int_equal(pass_patient(5).rows[RETENTION_OF_FINISHED], 1);
+    assert_int_equal(test_db_number(&test, "SELECT COUNT(*) FROM subscriptions"), 1);
+}
+
+/* They are the sender's to forget, and there may be none. */
+static void what_a_job_subscribed_to_goes_with_it(void **unused)
+{
+    (void)unused;
+    make_untold_job();
+    test_db_run(&test, SUBSCRIBE(OF_JOB));
+    test_db_run(&test, SUBSCRIBE(OF_TENANT_ALL));
+    assert_int_equal(pass_patient(5).rows[RETENTION_OF_FINISHED], 1);
+    assert_int_equal(test_db_number(&test, "SELECT COUNT(*) FROM subscriptions"), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -223,6 +303,10 @@ int main(void)
         TEST_SETUP(long_histories_go_in_several_transactions, start_empty),
         TEST_SETUP(a_long_rest_does_not_lose_the_lead, start_empty),
         TEST_SETUP(output_of_another_site_stays, start_empty),
+        TEST_SETUP(a_job_that_the_sender_has_not_seen_stays_for_a_while, start_empty),
+        TEST_SETUP(nobody_waits_for_a_sender_whom_nobody_needs, start_empty),
+        TEST_SETUP(a_job_with_a_delivery_that_is_due_stays_for_a_while, start_empty),
+        TEST_SETUP(what_a_job_subscribed_to_goes_with_it, start_empty),
     };
     struct err err = {0};
     assert_non_null(mkdtemp(root));

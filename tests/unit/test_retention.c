@@ -58,6 +58,21 @@ static void a_job_whose_key_is_not_forgotten_yet_stays(void **unused)
     assert_true(retention_limit(&policy, RETENTION_OF_AUDIT, &row, 0) == NOW_US - 365 * DAY_US);
 }
 
+static void a_job_that_nobody_was_told_of_stays_for_a_while(void **unused)
+{
+    (void)unused;
+    struct retention_row row = {.now_us = NOW_US, .hook_us = NOW_US - 31 * DAY_US};
+    struct retention_policy patient = policy;
+    patient.untold_s = 5 * 86400;
+    assert_true(retention_limit(&patient, RETENTION_OF_FINISHED, &row, 0) == row.hook_us - HOUR_US);
+    assert_true(retention_limit(&patient, RETENTION_OF_FAILED, &row, 0) == NOW_US - 90 * DAY_US);
+    assert_true(retention_limit(&patient, RETENTION_OF_AUDIT, &row, 0) == NOW_US - 365 * DAY_US);
+    row.hook_us = NOW_US - 70 * DAY_US;
+    assert_true(retention_limit(&patient, RETENTION_OF_FINISHED, &row, 0) == NOW_US - 35 * DAY_US);
+    assert_true(retention_untold_limit(&patient, RETENTION_OF_FINISHED, &row, 0) ==
+                NOW_US - 35 * DAY_US);
+}
+
 static void a_time_that_somebody_names_is_for_jobs_only(void **unused)
 {
     (void)unused;
@@ -85,6 +100,7 @@ int main(void)
         TEST(a_job_stays_as_long_as_its_key_may_be_used_again),
         TEST(a_job_that_may_have_an_unsent_message_stays),
         TEST(a_job_whose_key_is_not_forgotten_yet_stays),
+        TEST(a_job_that_nobody_was_told_of_stays_for_a_while),
         TEST(a_time_that_somebody_names_is_for_jobs_only),
         TEST(output_without_a_job_stays_as_long_as_any_job),
     };
