@@ -3,6 +3,7 @@
 
 #include "cli/doctor.h"
 #include "common/base/clock.h"
+#include "common/base/hosts.h"
 #include "common/store/tenant_store.h"
 
 #include <time.h>
@@ -15,30 +16,24 @@
 #define CURE_OTHER                                                                                 \
     "when it is empty delete it and start sluice-web again, which declares it as it should be"
 
-void doctor_broker(struct doctor *doctor)
+static struct bus_config bus_of(const struct config *cfg, const struct host *node)
 {
-    const struct config *cfg = doctor->cfg;
-    struct err err = {0};
-    const struct bus_config bus = {
-        .host = cfg->amqp_host,
+    return (struct bus_config){
+        .host = node->name,
         .user = cfg->amqp_user,
         .password = cfg->amqp_password,
         .vhost = cfg->amqp_vhost,
         .tls_ca = cfg->amqp_tls_ca,
         .tls_cert = cfg->amqp_tls_cert,
         .tls_key = cfg->amqp_tls_key,
-        .port = (int)cfg->amqp_port,
+        .port = node->port,
         .connect_timeout_ms = (int)cfg->amqp_connect_timeout_ms,
         .delivery_limit = cfg->amqp_delivery_limit,
     };
-    if (bus_inspector_open(&bus, &doctor->bus, &err)) {
-        doctor_find(doctor, DOCTOR_FAULT,
-                    "start the broker; check amqp.host, amqp.port, amqp.user, amqp.password, "
-                    "amqp.vhost and amqp.tls_ca",
-                    "%s", err.text);
-        return;
-    }
-    const char *version = bus_inspector_version(doctor->bus);
+}
+
+static void judge_version(struct doctor *doctor, const char *version, const struct host *node)
+{
     char *rest = NULL;
     long major = strtol(version, &rest, 10);
     long minor = rest && *rest == '.' ? strtol(rest + 1, NULL, 10) : 0;
@@ -46,8 +41,38 @@ void doctor_broker(struct doctor *doctor)
         doctor_find(doctor, DOCTOR_FAULT, "install RabbitMQ 3.10 or newer",
                     "RabbitMQ %s has no dead letters that survive its restart", version);
     else
-        doctor_find(doctor, DOCTOR_OK, "", "RabbitMQ %s answers at %s port %u", version,
-                    cfg->amqp_host, cfg->amqp_port);
+        doctor_find(doctor, DOCTOR_OK, "", "RabbitMQ %s answers at %s port %d", version, node->name,
+                    node->port);
+}
+
+/* All further looks are at the first node that answers. */
+void doctor_broker(struct doctor *doctor)
+{
+    const struct config *cfg = doctor->cfg;
+    unsigned count = hosts_count(cfg->amqp_host);
+    struct err away[HOSTS_MAX] = {0};
+    for (unsigned i = 0; i < count; i++) {
+        AUTO(bus_inspector_free) struct bus_inspector *bus = NULL;
+        struct host node;
+        if (!hosts_at(cfg->amqp_host, i, (int)cfg->amqp_port, &node))
+            continue;
+        const struct bus_config at = bus_of(cfg, &node);
+        if (bus_inspector_open(&at, &bus, &away[i]))
+            continue;
+        judge_version(doctor, bus_inspector_version(bus), &node);
+        if (!doctor->bus)
+            doctor->bus = TAKE(bus);
+    }
+    for (unsigned i = 0; i < count; i++)
+        if (away[i].code && doctor->bus)
+            doctor_find(doctor, DOCTOR_WARNING,
+                        "start this node again, or take it out of the cluster and of amqp.host",
+                        "%s", away[i].text);
+        else if (away[i].code)
+            doctor_find(doctor, DOCTOR_FAULT,
+                        "start the broker; check amqp.host, amqp.port, amqp.user, amqp.password, "
+                        "amqp.vhost and amqp.tls_ca",
+                        "%s", away[i].text);
 }
 
 /* true: it is as it should be. */

@@ -35,13 +35,13 @@ enum bus_state { BUS_DOWN, BUS_UP, BUS_BLOCKED /* up, but the broker takes no me
 
 /* A zero or NULL takes what is said behind it. */
 struct bus_config {
-    const char *host;               /* "127.0.0.1" */
+    const char *host;               /* "127.0.0.1"; or several (base/hosts.h), tried in turn */
     const char *user, *password;    /* "guest" */
     const char *vhost;              /* "/" */
     const char *name;               /* shown in the broker's management: "sluice" */
     const char *tls_ca;             /* none: no TLS; else the broker is checked by this file */
     const char *tls_cert, *tls_key; /* none; files of our own certificate */
-    int port;                       /* 5672 */
+    int port;                       /* 5672, of those that name none */
     int heartbeat_s;                /* 10 */
     int connect_timeout_ms;         /* 5000, for connect, login and each declaration */
     int confirm_timeout_ms;         /* 10000, from bus_publish() on */

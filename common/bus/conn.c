@@ -137,7 +137,7 @@ static enum err_code log_in(struct conn *conn, struct err *err)
         return ERR_OK;
     char text[256];
     return err_set(err, ERR_BROKER_AWAY, "login of %s to vhost %s at %s port %d: %s",
-                   conn->cfg.user, conn->cfg.vhost, conn->cfg.host, conn->cfg.port,
+                   conn->cfg.user, conn->cfg.vhost, conn->node.name, conn->node.port,
                    topology_reply_text(&reply, text, sizeof(text)));
 }
 
@@ -167,7 +167,7 @@ static enum err_code reach_secure(struct conn *conn, struct err *err)
 {
     enum err_code rc = new_connection(conn, err);
     if (!rc)
-        rc = secure_open(&conn->cfg, conn->amqp, err);
+        rc = secure_open(&conn->cfg, &conn->node, conn->amqp, err);
     if (rc)
         return rc;
     int fd = amqp_get_sockfd(conn->amqp);
@@ -177,8 +177,8 @@ static enum err_code reach_secure(struct conn *conn, struct err *err)
 
 static enum err_code reach(struct conn *conn, struct err *err)
 {
-    const struct dial dial = {.host = conn->cfg.host,
-                              .port = conn->cfg.port,
+    const struct dial dial = {.host = conn->node.name,
+                              .port = conn->node.port,
                               .timeout_ms = conn->cfg.connect_timeout_ms,
                               .user_timeout_ms = 2000 * conn->cfg.heartbeat_s,
                               .wake_fd = conn->wake_fd,
@@ -201,6 +201,8 @@ static enum err_code reach(struct conn *conn, struct err *err)
 
 static enum err_code try_open(struct conn *conn, struct err *err)
 {
+    if (!hosts_at(conn->cfg.host, conn->node_at, conn->cfg.port, &conn->node))
+        return err_set(err, ERR_CONFIG, "amqp.host = %s is no list of hosts", conn->cfg.host);
     enum err_code rc = secure_is_wanted(&conn->cfg) ? reach_secure(conn, err) : reach(conn, err);
     if (!rc)
         rc = log_in(conn, err);
@@ -221,12 +223,8 @@ static enum err_code try_open(struct conn *conn, struct err *err)
     return ERR_OK;
 }
 
-static void log_waiting(struct conn *conn, const struct err *err, int pause_ms)
+static void log_waiting(const struct conn *conn, const struct err *err, int pause_ms)
 {
-    int64_t now = clock_mono_ms();
-    if (conn->told_ms && now - conn->told_ms < TELL_AGAIN_MS)
-        return;
-    conn->told_ms = now;
     log_event(LOG_WARN, "bus.connect.waiting", LOG_S("connection", conn->cfg.name),
               LOG_S("reason", err->text), LOG_U("attempt", conn->attempts),
               LOG_I("next_ms", pause_ms));
@@ -254,23 +252,45 @@ static void pause_for(struct conn *conn, int pause_ms)
     }
 }
 
-bool conn_open(struct conn *conn)
+/* One round; *ret_err is of the node that was tried last, which is not told yet. */
+static bool try_each(struct conn *conn, bool tell, struct err *ret_err)
 {
-    if (clock_mono_ms() - conn->opened_ms > BACKOFF_MOST_MS)
-        conn->attempts = 0;
-    if (conn->generation > 0)
-        pause_for(conn, backoff_ms(conn)); /* a broker that drops us at once is not stormed */
-    while (!atomic_load(&conn->stop)) {
-        struct err err = {0};
-        if (try_open(conn, &err) == ERR_OK) {
+    for (unsigned left = conn->nodes; !atomic_load(&conn->stop); conn->node_at++) {
+        err_clear(ret_err);
+        if (try_open(conn, ret_err) == ERR_OK) {
             log_event(LOG_INFO, "bus.connected", LOG_S("connection", conn->cfg.name),
-                      LOG_S("host", conn->cfg.host), LOG_I("port", conn->cfg.port),
+                      LOG_S("host", conn->node.name), LOG_I("port", conn->node.port),
                       LOG_U("generation", conn->generation));
             return true;
         }
         conn_close(conn, false);
+        if (--left == 0)
+            break;
+        if (tell)
+            log_waiting(conn, ret_err, 0);
+    }
+    return false;
+}
+
+bool conn_open(struct conn *conn)
+{
+    if (clock_mono_ms() - conn->opened_ms > BACKOFF_MOST_MS)
+        conn->attempts = 0;
+    if (conn->generation > 0) {
+        conn->node_at++;
+        pause_for(conn, backoff_ms(conn)); /* a broker that drops us at once is not stormed */
+    }
+    while (!atomic_load(&conn->stop)) {
+        struct err err = {0};
+        int64_t now = clock_mono_ms();
+        bool tell = conn->told_ms == 0 || now - conn->told_ms >= TELL_AGAIN_MS;
+        if (try_each(conn, tell, &err))
+            return true;
+        conn->node_at++;
+        if (tell)
+            conn->told_ms = now;
         int pause_ms = backoff_ms(conn);
-        if (!atomic_load(&conn->stop))
+        if (tell && !atomic_load(&conn->stop))
             log_waiting(conn, &err, pause_ms);
         pause_for(conn, pause_ms);
     }

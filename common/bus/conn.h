@@ -7,6 +7,7 @@
  * sees it once per turn.
  * Threads: owner; conn_wake() and conn_stop() any. Memory: the configuration is copied. */
 
+#include "common/base/hosts.h"
 #include "common/bus/topology.h"
 
 #include <pthread.h>
@@ -21,6 +22,7 @@
 struct conn {
     struct bus_config cfg;
     char *texts;                  /* what the pointers of cfg point at */
+    struct host node;             /* of cfg.host, the one that is tried or connected */
     amqp_connection_state_t amqp; /* NULL: not connected */
     int fd;                       /* a duplicate of the socket, ours to poll and to shut down */
     pthread_mutex_t fd_lock;      /* fd and opening, against conn_stop() */
@@ -32,7 +34,8 @@ struct conn {
     int64_t told_ms;  /* when the log was told last that we wait; 0: not yet */
     int64_t opened_ms;
     unsigned attempts, channel_max;
-    uint32_t generation; /* counts connections */
+    unsigned nodes, node_at; /* how many there are; counts those that were tried */
+    uint32_t generation;     /* counts connections */
     bool broken, blocked;
     bool more; /* not all that has come was read; TLS may hold it where poll() does not see it */
     char broken_text[256];

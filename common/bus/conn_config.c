@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "common/bus/conn.h"
 
+#include "common/base/uuid.h"
+
 static const char *text_or(const char *text, const char *other)
 {
     return text && text[0] ? text : other;
@@ -33,6 +35,13 @@ enum err_code conn_copy_config(struct conn *conn, const struct bus_config *from,
         *texts[i].slot = at;
         at += length;
     }
+    conn->nodes = hosts_count(cfg->host);
+    if (conn->nodes == 0) {
+        free(TAKE(conn->texts));
+        return err_set(err, ERR_CONFIG, "amqp.host = %s is no list of hosts",
+                       text_or(from->host, ""));
+    }
+    conn->node_at = (unsigned)random_below(conn->nodes); /* a fleet spreads over the nodes */
     cfg->port = from->port > 0 ? from->port : 5672;
     cfg->heartbeat_s = from->heartbeat_s > 0 ? from->heartbeat_s : 10;
     cfg->connect_timeout_ms = from->connect_timeout_ms > 0 ? from->connect_timeout_ms : 5000;

@@ -62,14 +62,17 @@ static enum err_code reach(struct bus_inspector *inspector, struct err *err)
 {
     const struct bus_config *cfg = &inspector->cfg;
     struct timeval wait = patience(inspector);
+    struct host node;
+    if (!hosts_at(cfg->host, 0, cfg->port, &node))
+        return err_set(err, ERR_CONFIG, "amqp.host = %s is no list of hosts", cfg->host);
     if (secure_is_wanted(cfg))
-        return secure_open(cfg, inspector->amqp, err);
+        return secure_open(cfg, &node, inspector->amqp, err);
     amqp_socket_t *socket = amqp_tcp_socket_new(inspector->amqp);
     if (!socket)
         return err_set(err, ERR_NOMEM, "no memory for a broker connection");
-    int failed = amqp_socket_open_noblock(socket, cfg->host, cfg->port, &wait);
+    int failed = amqp_socket_open_noblock(socket, node.name, node.port, &wait);
     if (failed)
-        return err_set(err, ERR_BROKER_AWAY, "broker at %s port %d: %s", cfg->host, cfg->port,
+        return err_set(err, ERR_BROKER_AWAY, "broker at %s port %d: %s", node.name, node.port,
                        amqp_error_string2(failed));
     return ERR_OK;
 }

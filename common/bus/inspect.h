@@ -19,7 +19,8 @@ struct bus_looked {
     char text[256]; /* of the broker, unless it is the same */
 };
 
-/* Texts of cfg are borrowed; defaults are not filled in. ERR_BROKER_AWAY. */
+/* Texts of cfg are read in this call only; defaults are not filled in; of several hosts the first
+ * is asked. ERR_BROKER_AWAY. */
 MUST_USE enum err_code bus_inspector_open(const struct bus_config *cfg,
                                           struct bus_inspector **ret_inspector, struct err *err);
 void bus_inspector_free(struct bus_inspector *inspector); /* NULL is allowed */

@@ -25,12 +25,13 @@ static bool check_name(amqp_socket_t *socket, const char *host)
            X509_VERIFY_PARAM_set1_host(param, host, 0) == 1;
 }
 
-static enum err_code prepare(const struct bus_config *cfg, amqp_socket_t *socket, struct err *err)
+static enum err_code prepare(const struct bus_config *cfg, const struct host *node,
+                             amqp_socket_t *socket, struct err *err)
 {
     bool has_cert = cfg->tls_cert && *cfg->tls_cert;
     bool has_key = cfg->tls_key && *cfg->tls_key;
     amqp_ssl_socket_set_verify_peer(socket, 1);
-    if (!check_name(socket, cfg->host))
+    if (!check_name(socket, node->name))
         return err_set(err, ERR_NOMEM, "no memory for a broker connection");
     if (amqp_ssl_socket_set_ssl_versions(socket, AMQP_TLSv1_2, AMQP_TLSvLATEST) != AMQP_STATUS_OK)
         return err_set(err, ERR_BROKER_AWAY, "the library offers no TLS 1.2");
@@ -46,7 +47,7 @@ static enum err_code prepare(const struct bus_config *cfg, amqp_socket_t *socket
 }
 
 /* What the library keeps to itself is in the thread's queue of errors. */
-static enum err_code refused(const struct bus_config *cfg, int status, struct err *err)
+static enum err_code refused(const struct host *node, int status, struct err *err)
 {
     unsigned long fault = ERR_peek_error();
     const char *reason = fault ? ERR_reason_error_string(fault) : NULL;
@@ -58,12 +59,12 @@ static enum err_code refused(const struct bus_config *cfg, int status, struct er
     else if (reason && strstr(reason, "wrong version"))
         cure = "; it speaks no TLS there: amqp.port is 5671 as a rule";
     ERR_clear_error();
-    return err_set(err, ERR_BROKER_AWAY, "broker at %s port %d: %s%s", cfg->host, cfg->port,
+    return err_set(err, ERR_BROKER_AWAY, "broker at %s port %d: %s%s", node->name, node->port,
                    reason ? reason : amqp_error_string2(status), cure);
 }
 
-enum err_code secure_open(const struct bus_config *cfg, amqp_connection_state_t amqp,
-                          struct err *err)
+enum err_code secure_open(const struct bus_config *cfg, const struct host *node,
+                          amqp_connection_state_t amqp, struct err *err)
 {
     const struct timeval wait = {.tv_sec = cfg->connect_timeout_ms / 1000,
                                  .tv_usec = (cfg->connect_timeout_ms % 1000) * 1000};
@@ -71,9 +72,9 @@ enum err_code secure_open(const struct bus_config *cfg, amqp_connection_state_t 
     if (!socket)
         return err_set(err, ERR_NOMEM, "no memory for a broker connection");
     ERR_clear_error();
-    enum err_code rc = prepare(cfg, socket, err);
+    enum err_code rc = prepare(cfg, node, socket, err);
     if (rc)
         return rc;
-    int status = amqp_socket_open_noblock(socket, cfg->host, cfg->port, &wait);
-    return status == AMQP_STATUS_OK ? ERR_OK : refused(cfg, status, err);
+    int status = amqp_socket_open_noblock(socket, node->name, node->port, &wait);
+    return status == AMQP_STATUS_OK ? ERR_OK : refused(node, status, err);
 }

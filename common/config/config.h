@@ -18,6 +18,7 @@ struct config_list {
 #define CONFIG_C_TEXT char *
 #define CONFIG_C_SECRET char *
 #define CONFIG_C_PATH char *
+#define CONFIG_C_HOSTS char *
 #define CONFIG_C_CHOICE char *
 #define CONFIG_C_UINT unsigned
 #define CONFIG_C_SIZE uint64_t

@@ -39,6 +39,9 @@ static void doc_limits(FILE *out, const struct setting *s)
     case SETTING_PATH:
         fputs("absolute path", out);
         break;
+    case SETTING_HOSTS:
+        fputs("HOST or HOST:PORT, separated by commas", out);
+        break;
     case SETTING_LIST:
         fputs("absolute paths, separated by commas", out);
         break;

@@ -14,6 +14,7 @@ enum setting_type {
     SETTING_TEXT,
     SETTING_SECRET,
     SETTING_PATH,
+    SETTING_HOSTS,
     SETTING_CHOICE,
     SETTING_UINT,
     SETTING_SIZE,

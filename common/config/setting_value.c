@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "common/config/setting.h"
 
+#include "common/base/hosts.h"
 #include "common/base/sv.h"
 
 #include <inttypes.h>
@@ -22,7 +23,7 @@ struct value { /* a text that becomes the value of a setting */
 static bool is_text(enum setting_type type)
 {
     return type == SETTING_TEXT || type == SETTING_SECRET || type == SETTING_PATH ||
-           type == SETTING_CHOICE;
+           type == SETTING_HOSTS || type == SETTING_CHOICE;
 }
 
 /* limit says what would be allowed. */
@@ -69,6 +70,14 @@ static enum err_code put_path(struct config *cfg, const struct value *v, struct 
         return refuse(v, err, "it must be a path that begins with /");
     if (strlen(v->text) > 1024)
         return refuse(v, err, "a path has 1024 bytes at most");
+    return put_text(cfg, v, err);
+}
+
+static enum err_code put_hosts(struct config *cfg, const struct value *v, struct err *err)
+{
+    if (hosts_count(v->text) == 0)
+        return refuse(v, err, "it must be HOST or HOST:PORT, up to %d of them separated by commas",
+                      HOSTS_MAX);
     return put_text(cfg, v, err);
 }
 
@@ -197,7 +206,7 @@ enum err_code setting_put(struct config *cfg, size_t id, const char *text, const
     static enum err_code (*const put[])(struct config *, const struct value *, struct err *) = {
         [SETTING_TEXT] = put_bounded,  [SETTING_SECRET] = put_bounded, [SETTING_PATH] = put_path,
         [SETTING_CHOICE] = put_choice, [SETTING_UINT] = put_uint,      [SETTING_SIZE] = put_size,
-        [SETTING_BOOL] = put_bool,     [SETTING_LIST] = put_list,
+        [SETTING_BOOL] = put_bool,     [SETTING_LIST] = put_list,      [SETTING_HOSTS] = put_hosts,
     };
     char name[SETTING_NAME_SIZE];
     struct value v = {.setting = &settings[id], .text = text};

@@ -7,6 +7,7 @@
 #include "tests/support/test.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 #define MANY 10000
 
@@ -281,6 +282,42 @@ static void stopping_lets_what_is_in_flight_be_confirmed(void **unused)
     bus_publisher_free(pub);
 }
 
+/* True as soon as it has come up more often than so. */
+static bool came_up_again(struct bus_publisher *pub, uint64_t connects)
+{
+    int64_t deadline = soon();
+    struct bus_stats stats = {0};
+    for (; stats.connects <= connects && clock_mono_ms() < deadline; (void)usleep(5000))
+        bus_publisher_stats(pub, &stats);
+    return stats.connects > connects;
+}
+
+/* The same broker by two ways, of which one is open at a time, and one that leads nowhere. */
+static void of_several_nodes_each_is_tried_until_one_answers(void **unused)
+{
+    (void)unused;
+    struct tcp_proxy *ways[] = {tcp_proxy_open(broker_host(), broker_port()),
+                                tcp_proxy_open(broker_host(), broker_port())};
+    struct bus_config cfg = broker_config(0);
+    char hosts[200], queue[BUS_NAME_SIZE];
+    (void)snprintf(hosts, sizeof(hosts), "%s:1, %s:%d, %s:%d", broker_host(), broker_host(),
+                   tcp_proxy_port(ways[0]), broker_host(), tcp_proxy_port(ways[1]));
+    cfg.host = hosts;
+    tcp_proxy_set(ways[1], PROXY_SHUT);
+    AUTO(bus_publisher_free) struct bus_publisher *pub = open_up(&cfg);
+    struct bus_message message = message_to(broker_queue(queue));
+    for (uint64_t at = 0; at < 4; at++) {
+        struct err err = {0};
+        assert_ok(bus_publish_wait(pub, &message, soon(), &err));
+        tcp_proxy_set(ways[(at + 1) % 2], PROXY_PASS);
+        tcp_proxy_set(ways[at % 2], PROXY_SHUT);
+        assert_true(came_up_again(pub, at + 1));
+    }
+    bus_publisher_free(TAKE(pub));
+    tcp_proxy_free(ways[0]);
+    tcp_proxy_free(ways[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -291,6 +328,7 @@ int main(void)
         TEST(an_empty_quorum_queue_is_deleted_and_a_full_one_is_kept),
         TEST(what_was_not_confirmed_when_the_connection_broke_is_told_so),
         TEST(a_silent_broker_is_noticed_by_missing_heartbeats),
+        TEST(of_several_nodes_each_is_tried_until_one_answers),
         TEST(limits_of_number_size_and_time_are_kept),
         TEST(it_stops_at_once_while_the_broker_is_away_or_mute),
         TEST(stopping_lets_what_is_in_flight_be_confirmed),

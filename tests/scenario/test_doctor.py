@@ -154,6 +154,14 @@ def test_keys_that_others_can_write_and_secrets_that_all_can_read_are_named(brok
     os.remove(secret)
 
 
+def test_of_a_cluster_it_names_the_node_that_is_away(broken):
+    given = broken.environment()
+    found, _ = doctor(broken, amqp_host=f"127.0.0.1:1, 127.0.0.1:{given['SLUICE_AMQP_PORT']}")
+    assert fault(found, "broker", "port 1:", "take it out") == "warning"
+    assert results(found, "broker") == {"warning", "ok"}
+    assert results(found, "exchanges") != {"cannot tell"}
+
+
 def test_without_servers_it_says_so_and_ends(broken):
     found, status = doctor(broken, db_port=1, amqp_port=1)
     assert status == 1

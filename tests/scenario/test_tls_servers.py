@@ -142,6 +142,12 @@ def test_a_broker_that_cannot_be_trusted_is_refused_with_the_cure(secured, cas):
     assert "verification failed" in said and "must name this host" in said, said
 
 
+def test_of_several_nodes_each_is_checked_by_its_own_name(secured):
+    web = secured.web("nodes", amqp_host="127.1, 127.0.0.1")  # ready: one of them was good enough
+    assert "127.1" not in {one["host"] for one in web.log_events("bus.connected")}
+    web.stop()
+
+
 def test_a_broker_that_speaks_no_tls_and_one_that_speaks_nothing_else(secured):
     plain = secured.servers.environment()["SLUICE_TEST_AMQP_PORT"]
     said = waiting(secured, "plain", amqp_port=plain)

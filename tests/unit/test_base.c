@@ -4,6 +4,7 @@
 #include "common/base/buf.h"
 #include "common/base/clock.h"
 #include "common/base/fs.h"
+#include "common/base/hosts.h"
 #include "common/base/sv.h"
 #include "common/base/uuid.h"
 
@@ -128,6 +129,49 @@ static void files_stay_beneath_their_root(void **unused)
     assert_true(fs_path_is_safe(SV("a/..b/c.txt")));
 }
 
+static void assert_host(const char *text, unsigned which, const char *name, int port)
+{
+    struct host host;
+    assert_true(hosts_at(text, which, 5672, &host));
+    assert_string_equal(host.name, name);
+    assert_int_equal(host.port, port);
+}
+
+static void a_list_of_hosts_goes_round_and_has_ports(void **unused)
+{
+    (void)unused;
+    const char *three = "rabbit1, rabbit2:5673 ,[::1]:5674";
+    assert_int_equal(hosts_count(three), 3);
+    assert_host(three, 0, "rabbit1", 5672);
+    assert_host(three, 1, "rabbit2", 5673);
+    assert_host(three, 2, "::1", 5674);
+    assert_host(three, 3, "rabbit1", 5672);
+    assert_host("fe80::1", 7, "fe80::1", 5672);
+    assert_host("[fe80::1]", 0, "fe80::1", 5672);
+}
+
+static void what_is_no_list_of_hosts_is_none(void **unused)
+{
+    (void)unused;
+    static const char *const bad[] = {"",          " ",        ",",          "a,",   "a,,b",
+                                      "a b",       "a:",       ":5672",      "a:0",  "a:65536",
+                                      "a:x",       "[::1",     "[::1]5672",  "[]:1", "a:-1",
+                                      "user@host", "amqp://a", "[::1]:5672:"};
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+        assert_int_equal(hosts_count(bad[i]), 0);
+    char many[2 * (HOSTS_MAX + 1)] = "a";
+    for (size_t i = 0; i < HOSTS_MAX; i++)
+        memcpy(many + 1 + 2 * i, ",a", 3);
+    assert_int_equal(hosts_count(many), 0);
+    many[2 * HOSTS_MAX - 1] = 0;
+    assert_int_equal(hosts_count(many), HOSTS_MAX);
+    char name[HOST_SIZE + 1];
+    memset(name, 'a', HOST_SIZE);
+    name[HOST_SIZE] = 0;
+    assert_int_equal(hosts_count(name), 0);
+    assert_int_equal(hosts_count(name + 1), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -139,6 +183,8 @@ int main(void)
         TEST(uuids_rise_and_survive_text),
         TEST(times_survive_text),
         TEST(numbers_do_not_wrap),
+        TEST(a_list_of_hosts_goes_round_and_has_ports),
+        TEST(what_is_no_list_of_hosts_is_none),
         TEST(files_stay_beneath_their_root),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -104,6 +104,8 @@ static void faults_in_the_file_name_line_key_value_and_limit(void **unused)
                         ":3: unknown setting \"db.hots\"; did you mean db.host?");
     assert_file_refused("[db]\nport = 0\n", ":2: db.port: \"0\" is not allowed");
     assert_file_refused("[db]\nport = 0\n", "from 1 to 65535");
+    assert_file_refused("[amqp]\nhost = a,,b\n", ":2: amqp.host: \"a,,b\" is not allowed");
+    assert_file_refused("[amqp]\nhost = a:0\n", "HOST or HOST:PORT, up to 16 of them");
     assert_file_refused("[db]\nport = 12x\n", "\"12x\"");
     assert_file_refused("[db]\nport = -1\n", "\"-1\"");
     assert_file_refused("[db]\nport = 99999999999999999999\n", "from 1 to 65535");
