@@ -3,6 +3,7 @@
 
 #include "cli/admin_db.h"
 #include "cli/cli.h"
+#include "cli/purge_note.h"
 
 #include "common/base/clock.h"
 #include "common/base/fs.h"
@@ -85,6 +86,18 @@ static int prepare(const struct cli *cli, const struct retention_pass *pass,
     return CLI_DONE;
 }
 
+static enum err_code remove_noted(struct retention_pass *pass, struct err *err)
+{
+    struct err end = {0};
+    enum err_code rc = purge_note_begin(pass, err);
+    if (rc)
+        return rc;
+    rc = retention_run(pass, err);
+    if (purge_note_end(pass, rc != ERR_OK, &end) != ERR_OK)
+        (void)cli_fail_err(CLI_REFUSED, &end);
+    return rc;
+}
+
 static int run(const struct cli *cli, struct retention_pass *pass)
 {
     struct retention_row row = {0};
@@ -99,7 +112,7 @@ static int run(const struct cli *cli, struct retention_pass *pass)
     if (rc == ERR_IN_USE)
         return cli_fail(CLI_REFUSED, "sluice-recovery removes what is old just now; try again");
     if (rc == ERR_OK)
-        rc = retention_run(pass, &err);
+        rc = pass->is_dry ? retention_run(pass, &err) : remove_noted(pass, &err);
     bool whole = rc == ERR_OK && !pass->tenant && pass->before_us == 0;
     if (!pass->is_dry && retention_store_done(pass->store, &pass->holder, whole, &end) != ERR_OK)
         (void)cli_fail_err(CLI_REFUSED, &end);
@@ -132,6 +145,8 @@ int cmd_purge(struct cli *cli)
                                   .is_dry = cli_has(cli, "dry-run"),
                                   .sweeps = cli_has(cli, "sweep"),
                                   .rest = cli_has(cli, "dry-run") ? NULL : rest};
+    if (!pass.is_dry && !pass.tenant)
+        pass.went = purge_note_tenant;
     if (cli_has(cli, "before") && /* 0 would be none at all */
         (!parse_before(cli_value(cli, "before", ""), &pass.before_us) || pass.before_us <= 0))
         return cli_fail(CLI_USAGE, "--before %s is no time: 2026-01-31 or 2026-01-31T12:00:00Z",

@@ -220,10 +220,33 @@ static enum err_code remove_jobs(struct retention_pass *pass, struct retention_s
     return rc;
 }
 
+static uint64_t count_jobs(const struct retention_report *report)
+{
+    uint64_t jobs = 0;
+    for (int kind = 0; kind < RETENTION_KIND_COUNT; kind++)
+        jobs += retention_state((enum retention_kind)kind) ? report->rows[kind] : 0;
+    return jobs;
+}
+
+/* What went is told also if the pass ends here. */
+static enum err_code tell(const struct retention_pass *pass, const char *tenant, uint64_t jobs,
+                          enum err_code rc, struct err *err)
+{
+    struct err failed = {0};
+    if (!pass->went || jobs == 0)
+        return rc;
+    enum err_code told = pass->went(pass, tenant, jobs, &failed);
+    if (rc || told == ERR_OK)
+        return rc;
+    *err = failed;
+    return told;
+}
+
 static enum err_code remove_of_tenant(struct retention_pass *pass, const char *tenant,
                                       const struct retention_row *row, struct err *err)
 {
     enum err_code rc = ERR_OK;
+    uint64_t before = count_jobs(&pass->report);
     for (int i = 0; rc == ERR_OK && i < RETENTION_KIND_COUNT; i++) {
         enum retention_kind kind = (enum retention_kind)i;
         struct retention_search search = {.tenant = tenant, .kind = kind};
@@ -234,7 +257,7 @@ static enum err_code remove_of_tenant(struct retention_pass *pass, const char *t
         if (search.limit_us > 0)
             rc = remove_jobs(pass, &search, err);
     }
-    return rc;
+    return tell(pass, tenant, count_jobs(&pass->report) - before, rc, err);
 }
 
 static enum err_code remove_of_tenants(struct retention_pass *pass, const struct retention_row *row,

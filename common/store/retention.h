@@ -63,6 +63,9 @@ struct retention_pass {
     /* Sleeps; true: stop. Called after each batch; NULL: neither pauses nor stops. */
     bool (*rest)(void *arg, int64_t ms);
     void *arg;
+    /* So many jobs of a tenant went; NULL: nobody asks. An error ends the pass. */
+    enum err_code (*went)(const struct retention_pass *pass, const char *tenant, uint64_t jobs,
+                          struct err *err);
     struct retention_report report;
 };
 /* ERR_STOPPING: rest asked for it; ERR_IN_USE: another has taken the lead. What was done until then

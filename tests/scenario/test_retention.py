@@ -175,6 +175,31 @@ def test_purge_tells_what_would_go_and_then_does_it(site, client):
     site.accepted.clear()
 
 
+def test_a_purge_by_hand_is_in_the_audit_log(site, client):
+    root = site.client(site.processes[0], "root", "admin")
+
+    def of_site():
+        return [row[0] for row in site.sql("SELECT detail FROM audit_log WHERE tenant IS NULL AND "
+                                           "action = 'purge' AND actor LIKE 'os:%' ORDER BY id")]
+    old, = finished(site, client, 1)
+    age(site, old, 31)
+    before = len(of_site())
+    purge(site, "--dry-run")
+    assert len(of_site()) == before
+    purge(site)
+    begun, removed = of_site()[before:]
+    assert begun.startswith("begun: finished 30 failed 90") and removed.startswith("removed: finished 1,")
+    row = root.get("/v1/audit?action=purge&limit=1").expect(200).json["audit"][0]
+    assert row["detail"] == "removed: 1 jobs, with history and output"
+    assert row["actor"].startswith("os:") and row["method"] == "CLI" and row["outcome"] == "done"
+    purge(site, "--tenant", "acme")
+    purge(site)
+    seen = root.get("/v1/audit?action=purge&limit=3").expect(200).json["audit"]
+    assert [row["detail"].split(":")[0] for row in seen] == ["removed", "begun", "removed"]
+    assert seen[2]["id"] == row["id"], "nothing of this tenant went with the last one"
+    site.accepted.clear()
+
+
 def test_output_that_cannot_be_removed_keeps_its_job(site, client):
     """A folder that is no folder: its removal fails for every user."""
     stays, goes = finished(site, client, 2)
