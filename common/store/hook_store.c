@@ -225,40 +225,93 @@ enum err_code hook_store_delete(struct store *store, const char *tenant, const c
     return store_txn(store, delete_hook, &change, err);
 }
 
+/* ---- enabling and disabling -------------------------------------------------------------------
+ */
+
+#define DROP_ROWS 500 /* in one transaction */
+
 struct switching {
     const char *tenant;
     const char *name;
     bool enabled;
-    const uint8_t *seed; /* NULL: enable or disable */
-    uint32_t keep_s;
+    bool more; /* answer: there is more to drop first */
 };
 
+/* What is due goes last: nothing else leads to what is held. */
+static enum err_code drop_some(struct txn *txn, const struct uuid *hook, bool *ret_more,
+                               struct err *err)
+{
+    static const char *const states[] = {"held", "due"};
+    enum err_code rc = ERR_OK;
+    *ret_more = false;
+    for (size_t i = 0; i < ARRAY_LEN(states) && rc == ERR_OK && !*ret_more; i++) {
+        uint64_t rows = 0;
+        rc = db_exec(txn->db, DB_HOOK_DROP,
+                     DB_ARGS(db_text(states[i]), db_uuid(hook), db_u64(DROP_ROWS)), &rows, err);
+        *ret_more = rows == DROP_ROWS;
+    }
+    return rc;
+}
+
+/* Under the lock of the sender, so that it makes nothing of the events from before meanwhile: what
+ * waited is gone when the subscription is enabled again. */
 static enum err_code switch_hook(struct txn *txn, void *ctx, struct err *err)
 {
-    const struct switching *to = ctx;
-    const struct db_arg tenant = db_text(to->tenant);
-    const struct db_arg name = db_text(to->name);
+    struct switching *to = ctx;
+    struct one old = {.stmt = DB_HOOK_LOCK, .tenant = to->tenant, .name = to->name};
     const struct db_arg enabled = db_u64(to->enabled);
-    const struct db_arg seed = db_bytes(to->seed, HOOK_SEED_SIZE);
-    uint64_t rows = 0;
+    uint64_t seq = 0;
+    bool found = false;
     enum err_code rc =
-        to->seed ? db_exec(txn->db, DB_HOOK_ROTATE,
-                           DB_ARGS(seed, db_u64(to->keep_s), seed, seed, tenant, name), &rows, err)
-                 : db_exec(txn->db, DB_HOOK_ENABLE,
-                           DB_ARGS(enabled, enabled, enabled, tenant, name), &rows, err);
-    return rc || rows > 0 ? rc : no_such_hook(to->name, err);
+        db_one(txn->db, DB_SENDER_HOLD, DB_NO_ARGS, DB_COLS(COL_U64(&seq)), &found, err);
+    if (rc == ERR_OK)
+        rc = read_one(txn, &old, err);
+    if (rc == ERR_OK && !old.found)
+        rc = no_such_hook(to->name, err);
+    to->more = false;
+    if (rc == ERR_OK && !(to->enabled && old.row.item.enabled))
+        rc = drop_some(txn, &old.row.item.id, &to->more, err);
+    if (rc || (to->enabled && to->more))
+        return rc;
+    return db_exec(txn->db, DB_HOOK_ENABLE,
+                   DB_ARGS(enabled, enabled, enabled, db_text(to->tenant), db_text(to->name)), NULL,
+                   err);
 }
 
 enum err_code hook_store_enable(struct store *store, const char *tenant, const char *name,
                                 bool enabled, struct err *err)
 {
-    struct switching to = {.tenant = tenant, .name = name, .enabled = enabled};
-    return store_once(store, switch_hook, &to, err);
+    struct switching to = {.tenant = tenant, .name = name, .enabled = enabled, .more = true};
+    enum err_code rc = ERR_OK;
+    while (rc == ERR_OK && to.more)
+        rc = store_txn(store, switch_hook, &to, err);
+    return rc;
+}
+
+/* ---- a new secret ---------------------------------------------------------------------------- */
+
+struct rotating {
+    const char *tenant;
+    const char *name;
+    const uint8_t *seed;
+    uint32_t keep_s;
+};
+
+static enum err_code rotate(struct txn *txn, void *ctx, struct err *err)
+{
+    const struct rotating *to = ctx;
+    const struct db_arg seed = db_bytes(to->seed, HOOK_SEED_SIZE);
+    uint64_t rows = 0;
+    enum err_code rc = db_exec(
+        txn->db, DB_HOOK_ROTATE,
+        DB_ARGS(seed, db_u64(to->keep_s), seed, seed, db_text(to->tenant), db_text(to->name)),
+        &rows, err);
+    return rc || rows > 0 ? rc : no_such_hook(to->name, err);
 }
 
 enum err_code hook_store_rotate(struct store *store, const char *tenant, const char *name,
                                 const uint8_t *seed, uint32_t keep_s, struct err *err)
 {
-    struct switching to = {.tenant = tenant, .name = name, .seed = seed, .keep_s = keep_s};
-    return store_txn(store, switch_hook, &to, err);
+    struct rotating to = {.tenant = tenant, .name = name, .seed = seed, .keep_s = keep_s};
+    return store_txn(store, rotate, &to, err);
 }

@@ -46,6 +46,7 @@ MUST_USE enum err_code hook_store_put(struct store *store, const struct subscrip
 /* What was not delivered is dropped. */
 MUST_USE enum err_code hook_store_delete(struct store *store, const char *tenant, const char *name,
                                          uint32_t expect_version, struct err *err);
+/* What waits for it is dropped, at the latest before it is enabled again. */
 MUST_USE enum err_code hook_store_enable(struct store *store, const char *tenant, const char *name,
                                          bool enabled, struct err *err);
 /* A new seed; the old one signs as well for keep_s seconds. */

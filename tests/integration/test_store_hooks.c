@@ -212,6 +212,33 @@ static void what_happens_while_it_is_disabled_is_never_told(void **unused)
     assert_int_equal(out.deliveries, 1);
 }
 
+#define NAME_IT                                                                                    \
+    "INSERT INTO subscriptions (id, tenant, job_id, name, owner, url, states, lane, after_seq, "   \
+    "created_at, updated_at) VALUES (" HOOK ", 'acme', UNHEX(LPAD('', 32, '0')), 'pause', 'ann', " \
+    "'http://a/', 'PENDING', " HOOK ", 0, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))"
+
+/* It may be enabled again before any of it comes to its turn. */
+static void what_waited_when_it_was_disabled_is_never_told(void **unused)
+{
+    (void)unused;
+    struct err err = {0};
+    test_db_run(&test, "DELETE FROM subscriptions");
+    test_db_run(&test, NAME_IT);
+    test_db_run(&test, DELIVERIES(OF_JOBS(1, 600), "due", 1));
+    test_db_run(&test, DELIVERIES(OF_JOBS(1, 600), "held", 2));
+    test_db_run(&test, "UPDATE webhook_deliveries SET next_at = next_at + INTERVAL 1 HOUR");
+    assert_ok(hook_store_enable(test.store, "acme", "pause", false, &err));
+    assert_int_equal(count_in("dropped"), 1200);
+    test_db_run(&test, DELIVERIES(OF_JOBS(601, 601), "due", 1)); /* as if it were left over */
+    test_db_run(&test, DELIVERIES(OF_JOBS(601, 601), "held", 2));
+    assert_ok(hook_store_enable(test.store, "acme", "pause", true, &err));
+    assert_int_equal(count_in("dropped"), 1202);
+    test_db_run(&test, DELIVERIES(OF_JOBS(602, 602), "due", 1));
+    assert_ok(hook_store_enable(test.store, "acme", "pause", true, &err)); /* it is already */
+    assert_int_equal(count_in("due"), 1);
+    assert_int_equal(hook_store_enable(test.store, "acme", "none", true, &err), ERR_NOT_FOUND);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -221,6 +248,7 @@ int main(void)
         TEST_SETUP(a_subscription_whose_events_were_not_seen_yet_stays, start_leading),
         TEST_SETUP(a_rotation_whose_answer_was_lost_keeps_the_old_secret, start_leading),
         TEST_SETUP(what_happens_while_it_is_disabled_is_never_told, start_leading),
+        TEST_SETUP(what_waited_when_it_was_disabled_is_never_told, start_leading),
     };
     test_db_open(&test);
     int failed = cmocka_run_group_tests_name("store_hooks", tests, NULL, NULL);

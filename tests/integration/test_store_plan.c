@@ -101,6 +101,7 @@ static const struct {
     {DB_DELIVERY_DUE, "bu", "by_lane"},
     {DB_DELIVERY_RECORD, "tutuubu", "PRIMARY"},
     {DB_DELIVERY_OLD, "uu", "by_end"},
+    {DB_HOOK_DROP, "tbu", "by_lane"},
     {DB_DELIVERY_LATE, "uu", "by_lane"},
     {DB_HOOK_OLD, "uubu", "by_job"},
 };
