@@ -7,6 +7,8 @@
 #include "common/base/clock.h"
 #include "common/store/hook_send.h"
 #include "common/store/migrate.h"
+#include "common/store/process_store.h"
+#include "common/store/retention_store.h"
 #include "common/store/worker_store.h"
 
 #include <inttypes.h>
@@ -14,6 +16,7 @@
 #define OFFSET_WARN_MS 1000
 #define OUTBOX_WARN_US INT64_C(30000000)
 #define HOOK_WARN_US INT64_C(3600000000)
+#define HOOK_UNSEEN_WARN_US INT64_C(120000000)
 
 void doctor_database(struct doctor *doctor)
 {
@@ -157,29 +160,76 @@ void doctor_outbox(struct doctor *doctor)
         doctor_find(doctor, DOCTOR_OK, "", "%" PRIu64 " messages are under way", rows);
 }
 
+/* ---- webhooks -------------------------------------------------------------------------------- */
+
+struct hooks {
+    bool wanted; /* somebody subscribes */
+    bool runs;   /* a process was heard of */
+    bool led;    /* one of them sends */
+    uint64_t waiting;
+    int64_t due_us;    /* so long the oldest delivery has been tried */
+    int64_t unseen_us; /* so long ago was what nobody has looked at */
+};
+
+static enum err_code look_for_sender(struct doctor *doctor, struct hooks *hooks, struct err *err)
+{
+    struct process_row *rows = NULL;
+    size_t count = 0;
+    struct hook_sender sender = {0};
+    enum err_code rc = process_store_list(doctor->store, PRESENT_MS, &rows, &count, err);
+    for (size_t i = 0; rc == ERR_OK && i < count; i++)
+        hooks->runs = hooks->runs || strcmp(rows[i].service, "sluice-webhook") == 0;
+    free(rows);
+    if (rc == ERR_OK)
+        rc = hook_sender_look(doctor->store, &sender, err);
+    hooks->led = sender.has_holder;
+    return rc;
+}
+
+static enum err_code look_at_hooks(struct doctor *doctor, struct hooks *hooks, struct err *err)
+{
+    struct retention_row row = {0};
+    enum err_code rc = hook_any(doctor->store, &hooks->wanted, err);
+    if (rc == ERR_OK)
+        rc = look_for_sender(doctor, hooks, err);
+    if (rc == ERR_OK)
+        rc = hook_waiting(doctor->store, &hooks->waiting, &hooks->due_us, err);
+    if (rc == ERR_OK)
+        rc = retention_store_get(doctor->store, &row, err);
+    hooks->unseen_us = row.hook_us > 0 ? row.now_us - row.hook_us : 0;
+    return rc;
+}
+
 void doctor_webhooks(struct doctor *doctor)
 {
-    struct hook_sender sender = {0};
-    uint64_t waiting = 0;
-    int64_t age_us = 0;
-    bool wanted = false;
+    struct hooks hooks = {0};
     struct err err = {0};
-    enum err_code rc = hook_sender_look(doctor->store, &sender, &err);
-    if (rc == ERR_OK)
-        rc = hook_waiting(doctor->store, &waiting, &age_us, &err);
-    if (rc == ERR_OK)
-        rc = hook_any(doctor->store, &wanted, &err);
+    enum err_code rc = look_at_hooks(doctor, &hooks, &err);
+    int64_t longest_us = hooks.due_us > hooks.unseen_us ? hooks.due_us : hooks.unseen_us;
     if (rc)
         doctor_find(doctor, DOCTOR_FAULT, "", "the webhooks cannot be read: %s", err.text);
-    else if (wanted && !sender.has_holder)
+    else if ((hooks.wanted || hooks.waiting > 0) && !hooks.runs)
         doctor_find(doctor, DOCTOR_FAULT, "start sluice-webhook",
-                    "sluice-webhook does not run: subscribers are told nothing");
-    else if (age_us > HOOK_WARN_US)
+                    "sluice-webhook does not run: subscribers are told nothing; %" PRIu64
+                    " deliveries wait, and the oldest event for %" PRId64 " s",
+                    hooks.waiting, longest_us / 1000000);
+    else if (hooks.wanted && !hooks.led)
+        doctor_find(doctor, DOCTOR_FAULT, "look at the log of sluice-webhook",
+                    "sluice-webhook runs, but none of its processes sends; the oldest event has "
+                    "waited for %" PRId64 " s",
+                    longest_us / 1000000);
+    else if (hooks.unseen_us > HOOK_UNSEEN_WARN_US)
+        doctor_find(doctor, DOCTOR_WARNING,
+                    "look at the log of sluice-webhook, and at the load of the database",
+                    "sluice-webhook is behind: it has not looked at what happened %" PRId64
+                    " s ago",
+                    hooks.unseen_us / 1000000);
+    else if (hooks.due_us > HOOK_WARN_US)
         doctor_find(doctor, DOCTOR_WARNING,
                     "look at 'sluice deliveries --state due': the error says what their receivers "
                     "answer",
                     "%" PRIu64 " deliveries wait, the oldest has been tried for %" PRId64 " s",
-                    waiting, age_us / 1000000);
+                    hooks.waiting, hooks.due_us / 1000000);
     else
-        doctor_find(doctor, DOCTOR_OK, "", "%" PRIu64 " deliveries wait", waiting);
+        doctor_find(doctor, DOCTOR_OK, "", "%" PRIu64 " deliveries wait", hooks.waiting);
 }

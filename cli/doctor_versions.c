@@ -10,7 +10,6 @@
 
 #include <inttypes.h>
 
-#define PRESENT_MS 35000 /* as common/service/presence.h has it */
 #define HOUR_US INT64_C(3600000000)
 #define MIB ((uint64_t)1024 * 1024)
 

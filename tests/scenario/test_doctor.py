@@ -43,16 +43,24 @@ def start_readers(site):
     site.reader("recovery", **FAST).wait_log("recovery.leads")
 
 
+def subscribe(site, web):
+    site.client(web, "root", "admin").put(
+        "/v1/subscriptions/portal", {"url": "https://example.org/", "states": ["PAUSED"]}).expect(201)
+
+
 def test_a_good_site_has_no_fault_and_nothing_is_left_behind(fresh):
-    ann = fresh.client(fresh.web())
+    web = fresh.web()
+    ann = fresh.client(web)
     fresh.worker()
+    subscribe(fresh, web)
+    fresh.reader("webhook").wait_log("webhook.leading")
     ann.wait_status(ann.submit("true"), "FINISHED")  # the tenant is there now
     start_readers(fresh)
     found, status = doctor(fresh)
     assert status == 0, [one["finding"] for all_of in found.values() for one in all_of
                          if one["result"] == "fault"]
     for check in ("database", "schema", "clock", "broker", "exchanges", "queues", "readers",
-                  "workers", "outbox", "keys", "versions", "retention", *PROBED):
+                  "workers", "outbox", "keys", "versions", "retention", "webhooks", *PROBED):
         assert results(found, check) == {"ok"}, found[check]
     assert results(found, "consumer_timeout") == {"cannot tell"}
     assert fresh.count("dead_messages") == 0, "the probes' rows are removed"
@@ -105,19 +113,28 @@ def test_an_old_schema_is_named(broken):
 
 
 def test_stopped_readers_a_missing_binding_and_a_stale_worker_are_named(broken):
-    ann = broken.client(broken.web())
+    web = broken.web()
+    ann = broken.client(web)
     worker = broken.worker(name="gone")
+    subscribe(broken, web)
     ann.wait_status(ann.submit("true"), "FINISHED")
     found, status = doctor(broken)
     assert status == 1
     assert fault(found, "readers", "start sluice-deadletter") == "fault"
     assert fault(found, "readers", "start sluice-alternate") == "fault"
     assert fault(found, "readers", "start sluice-recovery", "acme") == "fault"
+    assert fault(found, "webhooks", "start sluice-webhook", "the oldest event for") == "fault"
     for check in PROBED:
         assert results(found, check) == {"cannot tell"}
 
     start_readers(broken)
     worker.kill9()
+    sender = broken.reader("webhook")
+    sender.wait_log("webhook.leading")
+    wait_until("its row", lambda: broken.count("processes", "service = 'sluice-webhook'"))
+    sender.kill9()
+    broken.sql("UPDATE processes SET seen_at = seen_at - INTERVAL 1 MINUTE "
+               "WHERE service = 'sluice-webhook'")
     name = "sluice.acme.submit.default"
     with broken.amqp() as link:
         link.unbind(name, "sluice.submit", name)
@@ -133,6 +150,7 @@ def test_stopped_readers_a_missing_binding_and_a_stale_worker_are_named(broken):
     assert fault(found, "workers", "no live worker", "sluice-worker --tenant acme") == "warning"
     assert fault(found, "bindings", name, "start a worker of this queue") == "fault"
     assert results(found, "alternate path") == {"ok"}
+    assert fault(found, "webhooks", "sluice-webhook does not run") == "fault", "though it has the lead"
 
     broken.worker(name="back")
     ann.wait_status(ann.submit("true"), "FINISHED")
