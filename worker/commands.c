@@ -3,6 +3,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/service/daemon.h"
 #include "common/store/job_store.h"
 #include "common/store/worker_store.h"
 
@@ -16,6 +17,9 @@ struct commands {
     pthread_cond_t news;
     bool stop;
     bool woken;
+    struct job_hold_row *strays; /* ours by the database at the last look, and held by no slot */
+    size_t stray_count;
+    int64_t strays_ms; /* when to look again */
 };
 
 /* What the row says counts, not the command: one that was lost is made up for here. */
@@ -47,6 +51,59 @@ static void look_for_cancels(struct commands *commands)
     free(rows);
 }
 
+static bool was_stray(const struct commands *commands, const struct job_hold_row *row)
+{
+    for (size_t i = 0; i < commands->stray_count; i++)
+        if (uuid_eq(&commands->strays[i].id, &row->id) && commands->strays[i].fence == row->fence &&
+            commands->strays[i].status == row->status)
+            return true;
+    return false;
+}
+
+/* The message is left to the relay. */
+static void give_back(const struct commands *commands, const struct job_hold_row *row)
+{
+    struct job_hold hold = {.id = row->id, .worker = commands->setup.worker, .fence = row->fence};
+    struct job_handed_back back = {0};
+    struct err err = {0};
+    char text[UUID_TEXT_SIZE];
+    enum err_code rc = job_store_hand_back(commands->setup.store, &hold, row->status,
+                                           "the worker has no such run", &back, &err);
+    if (rc == ERR_OK)
+        log_event(LOG_WARN, "worker.job.unknown", LOG_S("job", uuid_text(&row->id, text)),
+                  LOG_U("fence", row->fence));
+    else if (rc != ERR_FENCED)
+        log_err("worker.job.unknown", &err);
+}
+
+/* A run whose end was written into a database that has lost it since, by a failover or a restore,
+ * is ours by the row and by nothing else. Two looks a lease apart: a slot may have given a job up
+ * between the read and the look. */
+static void look_for_strays(struct commands *commands)
+{
+    const struct commands_setup *setup = &commands->setup;
+    struct job_hold_row *rows = NULL;
+    size_t count = 0, strays = 0;
+    struct err err = {0};
+    int64_t now_ms = clock_mono_ms();
+    if (now_ms < commands->strays_ms || daemon_stopping())
+        return;
+    commands->strays_ms = now_ms + setup->lease_ms;
+    if (job_store_owned(setup->store, &setup->worker, &rows, &count, &err))
+        return;
+    for (size_t i = 0; i < count; i++) {
+        if (slots_hold(setup->slots, &rows[i].id))
+            continue;
+        if (was_stray(commands, &rows[i]))
+            give_back(commands, &rows[i]);
+        else
+            rows[strays++] = rows[i];
+    }
+    free(commands->strays);
+    commands->strays = rows;
+    commands->stray_count = strays;
+}
+
 static void *commands_main(void *arg)
 {
     struct commands *commands = arg;
@@ -56,6 +113,7 @@ static void *commands_main(void *arg)
         pthread_mutex_unlock(&commands->lock);
         look_for_cancels(commands);
         look_for_drain(commands);
+        look_for_strays(commands);
         pthread_mutex_lock(&commands->lock);
         int64_t until_ms = clock_mono_ms() + commands->setup.beat_ms;
         while (!commands->stop && !commands->woken &&
@@ -105,5 +163,6 @@ void commands_stop(struct commands *commands)
     pthread_join(commands->thread, NULL);
     pthread_mutex_destroy(&commands->lock);
     pthread_cond_destroy(&commands->news);
+    free(commands->strays);
     free(commands);
 }

@@ -3,8 +3,9 @@
 #define WORKER_COMMANDS_H
 
 /* commands: tells the slots of cancel requests, and whether to take further jobs
- * (workers.draining). Nothing that a command says is believed: it only makes this thread look into
- * the database at once, which it also does with every beat. Threads: locked. */
+ * (workers.draining); gives back what the database takes for ours and no slot holds. Nothing that a
+ * command says is believed: it only makes this thread look into the database at once, which it also
+ * does with every beat. Threads: locked. */
 
 #include "common/store/store.h"
 #include "worker/slots.h"
@@ -17,7 +18,7 @@ struct commands_setup {
     struct store *store;
     struct uuid worker;
     struct slots *slots; /* told to receive already */
-    unsigned beat_ms;
+    unsigned beat_ms, lease_ms;
     atomic_bool *draining; /* answer: it takes no further jobs, because its row says so */
 };
 

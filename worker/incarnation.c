@@ -258,6 +258,7 @@ static enum err_code begin_work(struct worker *w, struct err *err)
                                   .worker = w->id,
                                   .slots = w->slots,
                                   .beat_ms = w->cfg->fleet_beat_ms,
+                                  .lease_ms = w->cfg->fleet_lease_ms,
                                   .draining = &w->told_to_drain};
     enum err_code rc = runner_link_ping(w->runner, w->consumer, err);
     if (rc == ERR_OK)

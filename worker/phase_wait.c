@@ -9,7 +9,6 @@
 #define SHORT_RUN_MS 50      /* a run that ends within this has no commit of its own for RUNNING */
 #define COMMIT_PAUSE_MS 1000 /* between tries to record RUNNING while the database is away */
 #define KILL_PAUSE_MS 200
-#define FOREVER_MS ((int64_t)24 * 3600 * 1000)
 
 static void take_record(struct run *run)
 {
@@ -56,12 +55,31 @@ static enum phase_result kill_run(struct run *run, unsigned *io_mask)
     return PHASE_LOST;
 }
 
-/* Records RUNNING once; an away database is tried again later, while the run goes on. */
-static enum phase_result record_running(struct run *run, int64_t *next_ms)
+/* What the row says of our claim: a database that lost its last commits knows nothing of it. One
+ * that is away says nothing. */
+static enum phase_result check_claim(const struct run *run)
+{
+    AUTO(job_free) struct job *now = NULL;
+    struct err err = {0};
+    enum err_code rc = job_store_get(run->w->store, NULL, &run->job->id, &now, &err);
+    if (rc == ERR_OK && now->has_owner && uuid_eq(&now->owner_worker, &run->hold.worker) &&
+        now->fence == run->hold.fence)
+        return PHASE_DONE;
+    return rc == ERR_OK || rc == ERR_NOT_FOUND ? PHASE_FENCED : PHASE_DONE;
+}
+
+/* Records RUNNING once, while the run goes on; an away database is tried again later. From then on
+ * the claim is looked at once per lease. */
+static enum phase_result keep_record(struct run *run, int64_t *next_ms)
 {
     struct err err = {0};
+    bool recorded = run->note_count == 0;
+    if (recorded) {
+        *next_ms = clock_mono_ms() + run->w->cfg->fleet_lease_ms;
+        return check_claim(run);
+    }
     enum err_code rc = run_commit(run, &err);
-    *next_ms = clock_mono_ms() + (rc ? COMMIT_PAUSE_MS : FOREVER_MS);
+    *next_ms = clock_mono_ms() + (rc ? COMMIT_PAUSE_MS : (int64_t)run->w->cfg->fleet_lease_ms);
     return rc == ERR_FENCED ? PHASE_FENCED : PHASE_DONE;
 }
 
@@ -82,7 +100,7 @@ enum phase_result phase_wait(struct run *run)
             if (result != PHASE_DONE)
                 return result;
         }
-        if (!mail && record_running(run, &next_ms) == PHASE_FENCED)
+        if (!mail && keep_record(run, &next_ms) == PHASE_FENCED)
             return PHASE_FENCED;
     }
     take_record(run);
