@@ -278,10 +278,10 @@ class RabbitMQ(Server, RabbitMQClient):
 
     name = "rabbitmq"
 
-    def __init__(self, folder, port=None, config=None, plugins=(), erl=""):
+    def __init__(self, folder, port=None, config=None, plugins=(), erl="", epmd_port=None):
         Server.__init__(self, folder)
         self.port = port or free_port()
-        self.epmd_port = free_port()
+        self.epmd_port = epmd_port or free_port()
         self.dist_port = free_port()
         self.epmd = None
         self.plugins = plugins

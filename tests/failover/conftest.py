@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""Finds what all tests share."""
