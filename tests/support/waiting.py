@@ -4,16 +4,17 @@
 import time
 
 
-def wait_until(what, condition, timeout_s=10.0, pause_s=0.05):
+def wait_until(what, condition, timeout_s=30.0, pause_s=0.05):
     """Returns the first true answer of condition(); AssertionError with `what` at the deadline.
 
     `what` is a text, or a function that makes one (asked only when the deadline has passed).
-    An answer of None or False means "not yet"; an exception of condition() ends the wait.
+    What is not true (None, 0, an empty list) means "not yet"; an exception of condition() ends the
+    wait. A deadline is for what never comes, also on a machine that is slow or busy with others.
     """
     deadline = time.monotonic() + timeout_s
     while True:
         answer = condition()
-        if answer is not None and answer is not False:
+        if answer:
             return answer
         if time.monotonic() >= deadline:
             text = what() if callable(what) else what
