@@ -34,10 +34,48 @@ RABBITMQ_BIN = "/usr/lib/rabbitmq/bin/"
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
+def cache_folder():
+    """What the tests of this user on this machine share."""
+    cache = os.path.join(tempfile.gettempdir(), f"sluice-test-{os.geteuid()}")
+    os.makedirs(cache, mode=0o700, exist_ok=True)
+    if os.stat(cache).st_uid != os.geteuid():
+        raise RuntimeError(f"{cache} belongs to somebody else")
+    return cache
+
+
+class Ports:
+    """Whoever chooses a port tells the others, by a lock on its byte of a file that ends with the
+    process: they may choose at the same time, and a program may be away from its port for a while
+    and come back."""
+
+    def __init__(self):
+        self.file, self.owner, self.chosen = None, None, set()
+
+    def take(self, port):
+        """False: somebody else has it, or it was given out here before."""
+        if self.owner != os.getpid():  # locks are not inherited
+            self.file = open(os.path.join(cache_folder(), "ports"), "ab")
+            self.owner, self.chosen = os.getpid(), set()
+        if port in self.chosen:
+            return False
+        try:
+            fcntl.lockf(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, port)
+        except OSError:
+            return False
+        self.chosen.add(port)
+        return True
+
+
+_ports = Ports()
+
+
 def free_port():
-    """A port that nobody listens on and that the kernel hands to nobody meanwhile."""
-    for _ in range(200):
+    """A port that nobody listens on and that neither the kernel nor another test hands to anybody
+    while this process lives."""
+    for _ in range(1000):
         port = random.randint(FIRST_PORT, LAST_PORT)
+        if not _ports.take(port):
+            continue
         with socket.socket() as probe:
             try:
                 probe.bind(("127.0.0.1", port))
@@ -207,11 +245,7 @@ class MariaDB(Server, MariaDBClient):
         version = subprocess.run([MARIADBD, "--no-defaults", "--version"], capture_output=True,
                                  check=True).stdout.decode()
         tag = re.sub(r"[^A-Za-z0-9.-]+", "_", version.split("Ver", 1)[-1].split("for")[0]).strip("_")
-        cache = os.path.join(tempfile.gettempdir(), f"sluice-test-{os.geteuid()}")
-        os.makedirs(cache, mode=0o700, exist_ok=True)
-        if os.stat(cache).st_uid != os.geteuid():
-            raise RuntimeError(f"{cache} belongs to somebody else")
-        template = os.path.join(cache, f"mariadb-{tag}")
+        template = os.path.join(cache_folder(), f"mariadb-{tag}")
         with open(template + ".lock", "w", encoding="ascii") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not os.path.isdir(template):
