@@ -117,6 +117,6 @@ def test_a_clock_that_is_an_hour_off_costs_nothing(own, who, seconds):
         stays_true("nobody is dead", lambda: own.count("workers", "state <> 'live'") == 0, WATCH_S)
         for job in running.jobs + [running.ann.submit("true")]:
             running.ann.wait_status(job, "FINISHED")
-        own.wait_clean(30)
+        own.wait_clean()
         wrong = own.sql("SELECT COUNT(*) FROM jobs WHERE losses > 0 OR attempts <> 1")
         assert wrong == [["0"]]

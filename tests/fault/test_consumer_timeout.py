@@ -29,7 +29,7 @@ def test_a_job_that_runs_longer_than_the_timeout_runs_once(own):
     with injected("F-8", own) as hit:
         job = ann.submit(*traces.command("long"))
         shell = traces.wait_runs("long")
-        worker.wait_log("consumer_timeout", timeout_s=20)
+        worker.wait_log("consumer_timeout")
         hit.healed()
         worker.wait_ready()
         # Other jobs go on meanwhile, and the message is taken back more than once.
@@ -42,4 +42,4 @@ def test_a_job_that_runs_longer_than_the_timeout_runs_once(own):
         ann.wait_status(job, "FINISHED")
         assert traces.runs("long") == shell and not traces.overlapped()
         assert own.job_row(job, "losses", "attempts") == ["0", "1"]
-        own.wait_clean(30)
+        own.wait_clean()

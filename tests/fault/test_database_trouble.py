@@ -42,7 +42,7 @@ class Load:
         assert self.site.count("jobs") == self.taken
         assert not self.traces.overlapped()
         assert all(process.alive() for process in self.site.processes)
-        self.site.wait_clean(60)
+        self.site.wait_clean()
 
 
 class Trouble:

@@ -47,7 +47,7 @@ def test_a_hundred_copies_in_any_order_and_after_the_end_are_one_run(fresh):
         traces.open()
         hit.healed()
         ann.wait_status(job, "FINISHED")
-        fresh.wait_clean(60)
+        fresh.wait_clean()
         assert len(traces.runs("one")) == 1
     with injected("F-12 order", fresh) as hit:
         jobs = [ann.submit(*traces.command(f"mixed{at}")) for at in range(10)]
@@ -57,7 +57,7 @@ def test_a_hundred_copies_in_any_order_and_after_the_end_are_one_run(fresh):
         hit.healed()
         for job in jobs:
             ann.wait_status(job, "FINISHED")
-        fresh.wait_clean(60)
+        fresh.wait_clean()
         assert {len(traces.runs(f"mixed{at}")) for at in range(10)} == {1}
     with injected("F-12 ended", fresh) as hit:
         again = ann.submit(*traces.command("ended"))
@@ -66,7 +66,7 @@ def test_a_hundred_copies_in_any_order_and_after_the_end_are_one_run(fresh):
         before = metric(fresh, worker, "sluice_stale_deliveries_total")
         publish([message_of(again, epoch) for epoch in range(1, 101)])
         hit.healed()
-        fresh.wait_clean(60)
+        fresh.wait_clean()
         assert fresh.job_row(again, "updated_at", "fence") == row
         assert metric(fresh, worker, "sluice_stale_deliveries_total") >= before + 99
 
@@ -87,7 +87,7 @@ def test_poison_is_kept_and_costs_its_neighbours_nothing(fresh, key):
             "SELECT reason, size_bytes, HEX(LEFT(body, 16)) FROM dead_messages "
             "WHERE message_id = 'poison-1' AND outcome IS NOT NULL") or None, 60)
         assert kept == [["rejected", str(len(POISON[key])), POISON[key][:16].hex().upper()]]
-        fresh.wait_clean(60)
+        fresh.wait_clean()
         assert worker.alive()
 
 
@@ -97,7 +97,7 @@ def test_a_job_whose_run_is_lost_three_times_is_given_up(fresh):
     with injected("F-13 lost", fresh, ends=("FAILED", "FINISHED")) as hit:
         job = ann.submit(*traces.command("poison"))
         for loss in range(1, 4):
-            shell = traces.wait_runs("poison", loss, timeout_s=30)[-1]
+            shell = traces.wait_runs("poison", loss)[-1]
             ann.wait_status(job, "RUNNING")
             os.kill(sluice.parent(shell), signal.SIGKILL)
         hit.healed()
@@ -105,7 +105,7 @@ def test_a_job_whose_run_is_lost_three_times_is_given_up(fresh):
         assert (ended["status"], ended["condition"], ended["losses"]) == ("FAILED", "POISON", 3)
         ann.wait_status(ann.submit("true"), "FINISHED")
         assert worker.alive()
-        fresh.wait_clean(30)
+        fresh.wait_clean()
 
 
 def test_a_message_that_came_back_too_often_is_settled_and_its_job_can_be_had_again(fresh):
@@ -138,10 +138,10 @@ def test_a_queue_that_is_bound_no_more_delays_its_jobs(fresh):
         hit.healed()
         jobs = [ann.submit("true") for _ in range(5)]
         wait_until("a job that is held", lambda: fresh.count(
-            "job_events", "to_status = 'BLOCKED' AND job_condition = 'QUEUE_UNAVAILABLE'"), 10)
+            "job_events", "to_status = 'BLOCKED' AND job_condition = 'QUEUE_UNAVAILABLE'"))
         for job in jobs:
             ann.wait_status(job, "FINISHED", timeout_s=60)
-        fresh.wait_clean(30)
+        fresh.wait_clean()
         assert worker.alive()
 
 
@@ -157,7 +157,7 @@ class Waiting:
         self.jobs = {}
         for name in ("run1", "run2", "wait1", "wait2", "wait3"):
             self.jobs[name] = self.ann.submit(*self.traces.command(name))
-        wait_until("two to run", lambda: site.count("jobs", "status = 'RUNNING'") == 2, 20)
+        wait_until("two to run", lambda: site.count("jobs", "status = 'RUNNING'") == 2)
         wait_until("no message unsent", lambda: site.count("outbox") == 0)
 
     def finish(self, runs=1):
@@ -166,7 +166,7 @@ class Waiting:
         for job in self.jobs.values():
             self.ann.wait_status(job, "FINISHED", timeout_s=60)
         assert {len(self.traces.runs(name)) for name in self.jobs} == {runs}
-        self.site.wait_clean(60)
+        self.site.wait_clean()
 
 
 def delete_queue(site):

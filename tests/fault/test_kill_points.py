@@ -39,7 +39,7 @@ def queue(site, ann, request):
 
 
 def check_end(site, ann, job, traces):
-    ended = ann.wait_end(job, timeout_s=30)
+    ended = ann.wait_end(job)
     assert ended["status"] == "FINISHED" and ended["losses"] <= 1 and ann.output(job) == b"done\n"
     assert not traces.overlapped(), "two runs at the same time"
     assert site.moves(job).count("FINISHED") == 1
@@ -105,8 +105,8 @@ def test_a_cancel_at_any_point_leaves_one_end_and_no_process(site, ann, queue, k
         worker.wait_log("fault.injected")
         hit.healed()
         answer = ann.cancel(job)
-        ended = ann.wait_end(job, timeout_s=10)
-        wait_until("its processes to be gone", lambda: not sluice.job_pids(job), 5)
+        ended = ann.wait_end(job)
+        wait_until("its processes to be gone", lambda: not sluice.job_pids(job))
         if key in ("K11", "forgotten", "K12"):
             assert answer.status == 409 and ended["status"] == "FINISHED"
         elif key in POINTS:

@@ -55,7 +55,7 @@ class Load:
         assert set(ran.values()) == {1}, ran
         assert not self.traces.overlapped()
         assert self.site.count("jobs", "losses > 0 OR status <> 'FINISHED'") == 0
-        self.site.wait_clean(30)
+        self.site.wait_clean()
 
 
 @pytest.mark.parametrize("way", ["restart", "kill"])

@@ -35,7 +35,7 @@ def queue(site, ann, request):
 def wait_empty(site, queue):
     """No message of this queue is left."""
     wait_until("its messages to go",
-               lambda: not any(queue in name for name in site.messages()), 15)
+               lambda: not any(queue in name for name in site.messages()))
 
 
 def start_one(site, ann, queue, traces, **settings):
@@ -58,7 +58,7 @@ def test_a_job_cancelled_while_its_worker_is_dead_is_not_started_again(site, ann
             worker.start()
         else:
             site.worker(queue, f"{queue}-b", slots=1)
-        ann.wait_status(job, "CANCELLED", timeout_s=30)
+        ann.wait_status(job, "CANCELLED")
         assert traces.runs("job") == shell and not sluice.job_pids(job)
         wait_empty(site, queue)
 
@@ -131,12 +131,12 @@ def test_a_worker_that_is_declared_dead_while_it_drains_drops_its_jobs(site, ann
         worker.signal(signal.SIGTERM)
         worker.wait_log("drain")
         site.sql(f"UPDATE workers SET state = 'dead' WHERE queue = '{queue}'")
-        assert worker.wait(10) == 0
+        assert worker.wait() == 0
         assert not sluice.running(shell[0])
         hit.healed()
         site.worker(queue, f"{queue}-b", slots=1)
         traces.open()
-        ann.wait_status(job, "FINISHED", timeout_s=20)
+        ann.wait_status(job, "FINISHED")
         assert not traces.overlapped() and len(traces.runs("job")) == 2
         wait_empty(site, queue)
 
@@ -147,11 +147,11 @@ def test_a_worker_that_hangs_for_longer_than_its_lease_runs_on(site, ann, queue)
     with injected("F-6 worker", site) as hit:
         worker, job, shell = start_one(site, ann, queue, traces)
         worker.signal(signal.SIGSTOP)
-        wait_until("its runner to end the job", lambda: not sluice.running(shell[0]), 5)
+        wait_until("its runner to end the job", lambda: not sluice.running(shell[0]))
         stays_true("no second run", lambda: len(traces.runs("job")) == 1, 3)
         worker.signal(signal.SIGCONT)
         hit.healed()
-        traces.wait_runs("job", 2, timeout_s=20)
+        traces.wait_runs("job", 2)
         traces.open()
         ann.wait_status(job, "FINISHED")
         assert not traces.overlapped()
@@ -186,7 +186,7 @@ def test_a_worker_that_is_told_to_stop_begins_no_lost_job_again(site, ann, queue
         worker.signal(signal.SIGTERM)
         worker.wait_log("daemon.stopping")
         os.kill(sluice.parent(shell[0]), signal.SIGTERM)
-        assert worker.wait(10) == 0
+        assert worker.wait() == 0
         assert traces.runs("job") == shell and not sluice.job_pids(job)
         assert site.job_row(job, "losses", "owner_worker") == ["1", None]
         hit.healed()
@@ -204,15 +204,15 @@ def test_a_worker_that_wakes_after_others_took_its_job_is_refused(site, ann, que
         worker, job, shell = start_one(site, ann, queue, traces)
         site.worker(queue, f"{queue}-b", slots=1)
         worker.signal(signal.SIGSTOP)
-        traces.wait_runs("job", 2, timeout_s=30)
+        traces.wait_runs("job", 2)
         assert not sluice.running(shell[0])
         worker.signal(signal.SIGCONT)
         hit.healed()
-        fenced = worker.wait_log("worker.job.fenced", 20)
+        fenced = worker.wait_log("worker.job.fenced")
         assert '"fence":1' in fenced and '"fence_now":2' in fenced, fenced
         traces.open()
         ann.wait_status(job, "FINISHED")
         assert len(traces.runs("job")) == 2
         assert site.job_row(job, "losses", "attempts", "fence") == ["1", "1", "2"]
-        wait_until("it to register anew", lambda: worker.ready() == 200, 20)
+        wait_until("it to register anew", lambda: worker.ready() == 200)
         wait_empty(site, queue)

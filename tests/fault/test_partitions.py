@@ -83,7 +83,7 @@ class Parted:
         assert {len(self.traces.runs(name)) for name in self.jobs} == {runs}
         assert not self.traces.overlapped()
         wait_until("it to be ready again", lambda: self.worker.ready() == 200, 60)
-        self.site.wait_clean(60)
+        self.site.wait_clean()
 
 
 @pytest.mark.parametrize("sides", ["both", "there", "back"])
@@ -104,7 +104,7 @@ def test_a_worker_cut_off_both_ends_its_jobs_before_another_begins_them(own, pac
         parted.ways.broker.cut()
         hit.healed()  # the other worker does not wait for the network
         for name in parted.jobs:
-            parted.traces.wait_runs(name, 2, timeout_s=30)
+            parted.traces.wait_runs(name, 2)
             assert not sluice.running(parted.shells[name])
         hit.recovered()
         parted.finish(runs=2)
@@ -119,15 +119,15 @@ def test_a_web_cut_off_the_database_refuses_and_heals(own, packets):
         ann.submit("true")
         ways.db.cut()
         assert ann.post("/v1/jobs", REQUEST).status in (503, 504)
-        wait_until("it to say that it is not ready", lambda: web.ready() == 503, 20)
+        wait_until("it to say that it is not ready", lambda: web.ready() == 503)
         ann.get("/livez").expect(200)
         ways.heal()
         hit.healed()
         wait_until("submissions", lambda: ann.post("/v1/jobs", REQUEST).status == 201, 60)
         own.worker()
         # What was refused may be there all the same: the answer to the commit was cut off.
-        wait_until("all to end", lambda: not own.count("jobs", "status <> 'FINISHED'"), 30)
-        own.wait_clean(30)
+        wait_until("all to end", lambda: not own.count("jobs", "status <> 'FINISHED'"), 60)
+        own.wait_clean()
 
 
 def test_a_web_cut_off_the_broker_takes_jobs_and_sends_them_later(own, packets):
@@ -143,7 +143,7 @@ def test_a_web_cut_off_the_broker_takes_jobs_and_sends_them_later(own, packets):
         hit.healed()
         for job in jobs:
             ann.wait_status(job, "FINISHED", timeout_s=60)
-        own.wait_clean(60)
+        own.wait_clean()
 
 
 def test_three_packets_in_ten_are_lost_and_no_job_is(own, packets):
@@ -173,4 +173,4 @@ def test_three_packets_in_ten_are_lost_and_no_job_is(own, packets):
             ann.wait_status(job, "FINISHED", timeout_s=60)
         assert not traces.overlapped()
         wait_until("it to be ready again", lambda: worker.ready() == 200, 60)
-        own.wait_clean(60)
+        own.wait_clean()

@@ -81,11 +81,11 @@ def test_a_reader_that_stands_still_is_replaced_and_wakes_to_no_harm(own, key):
         own.reader("deadletter", "new")
         hit.healed()
         ann.wait_status(job, "FAILED")
-        wait_until("the row", lambda: settled(own), 20)
-        wait_until("no message left", lambda: "sluice.dead" not in own.messages(), 20)
+        wait_until("the row", lambda: settled(own))
+        wait_until("no message left", lambda: "sluice.dead" not in own.messages())
         hit.recovered()
         old.signal(signal.SIGCONT)
-        wait_until("it to stand by", lambda: old.ready() == 200, 20)
+        wait_until("it to stand by", lambda: old.ready() == 200)
         with own.amqp() as link:
             link.publish("sluice.dead", QUEUE, b"x", message_id="m-1")
         wait_until("the other row", lambda: settled(own, 2))
@@ -118,14 +118,14 @@ def test_an_outage_delays_dead_messages_and_loses_none(own, servers, server):
         hit.healed()
         wait_until("40 rows", lambda: settled(own, 40), 60)
         assert own.count("dead_messages") == 40
-        wait_until("no message left", lambda: "sluice.dead" not in own.messages(), 30)
+        wait_until("no message left", lambda: "sluice.dead" not in own.messages())
         assert standby.stop() == 0
 
 
 def test_of_two_readers_one_works_and_the_other_takes_over(own):
     with injected("F-36 dead", own) as hit:
         first = own.reader("deadletter", "first")
-        wait_until("it to read", lambda: own.queues().get("sluice.dead", (0, 0, 0))[2] == 1, 20)
+        wait_until("it to read", lambda: own.queues().get("sluice.dead", (0, 0, 0))[2] == 1)
         second = own.reader("deadletter", "second")
 
         def work(number):

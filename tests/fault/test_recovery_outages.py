@@ -23,9 +23,9 @@ class Held:
         for _ in range(JOBS):
             ann.submit(appId="demo", appVersion="1")
         self.worker = site.worker(**FAST, **POLICY)
-        wait_until("all blocked", lambda: site.count("job_blocked") == JOBS, 30)
+        wait_until("all blocked", lambda: site.count("job_blocked") == JOBS, 60)
         self.readers = [site.reader("recovery", name=name, **FAST) for name in ("one", "two")]
-        wait_until("a test", lambda: self.told("recovery.tested"), 15)
+        wait_until("a test", lambda: self.told("recovery.tested"))
 
     def told(self, event):
         return [line for reader in self.readers for line in reader.log_events(event)]
@@ -35,11 +35,11 @@ class Held:
 
     def finish(self):
         wait_until(lambda: str(self.site.sql("SELECT status, COUNT(*) FROM jobs GROUP BY 1")),
-                   lambda: self.site.count("jobs", "status = 'FINISHED'") == JOBS, 90, 0.5)
+                   lambda: self.site.count("jobs", "status = 'FINISHED'") == JOBS, 180, 0.5)
         doubled = self.site.sql("SELECT job_id FROM job_events WHERE to_status = 'RUNNING' "
                                 "GROUP BY job_id HAVING COUNT(*) <> 1")
         assert not doubled
-        self.site.wait_clean(30)
+        self.site.wait_clean()
         assert all(reader.alive() for reader in self.readers)
         assert [reader.stop() for reader in self.readers] == [0, 0]
 
@@ -70,7 +70,7 @@ def test_a_server_that_dies_in_the_middle_of_a_release(own, servers, family, whi
         if which == "rabbitmq":
             servers.rabbitmq.settle()
         held.enable()
-        wait_until("a batch", lambda: held.told("recovery.released"), 15)
+        wait_until("a batch", lambda: held.told("recovery.released"))
         kill_and_start(getattr(servers, which))
         hit.healed()
         held.finish()

@@ -30,7 +30,7 @@ class Busy:
             self.ann.wait_status(job, "FINISHED")
             assert self.site.job_row(job, "losses", "attempts") == ["0", "1"]
         assert {name: self.traces.runs(name) for name in self.jobs} == self.shells
-        self.site.wait_clean(30)
+        self.site.wait_clean()
 
 
 def test_a_worker_that_ends_before_its_jobs_hands_them_over(fresh):
@@ -49,7 +49,7 @@ def test_a_second_signal_ends_a_worker_at_once_and_costs_no_job(fresh):
         busy.worker.signal(signal.SIGTERM)
         busy.worker.wait_log("worker.draining")
         busy.worker.signal(signal.SIGTERM)
-        assert busy.worker.wait(5) == 1
+        assert busy.worker.wait() == 1
         busy.worker.wait_log("daemon.ended_at_once")
         hit.healed()
         busy.worker.start()

@@ -42,7 +42,7 @@ def test_submissions_are_refused_while_the_broker_is_short_of_memory(own, server
         before = own.count("jobs")
         servers.rabbitmq.ctl("set_vm_memory_high_watermark", "0.00001")
         try:
-            wait_until("the refusal", lambda: ann.post("/v1/jobs", REQUEST).status == 503, 20)
+            wait_until("the refusal", lambda: ann.post("/v1/jobs", REQUEST).status == 503)
             problem = ann.post("/v1/jobs", REQUEST)
             assert problem.problem(503)["code"] == "SLUICE-1052"
             assert int(problem.headers["Retry-After"]) > 0
@@ -52,9 +52,9 @@ def test_submissions_are_refused_while_the_broker_is_short_of_memory(own, server
         finally:
             servers.rabbitmq.ctl("set_vm_memory_high_watermark", "0.6")
         hit.healed()
-        wait_until("submissions again", lambda: ann.post("/v1/jobs", REQUEST).status == 201, 20)
+        wait_until("submissions again", lambda: ann.post("/v1/jobs", REQUEST).status == 201)
         own.worker()
-        wait_until("all to end", lambda: own.count("jobs", "status <> 'FINISHED'") == 0, 20)
+        wait_until("all to end", lambda: own.count("jobs", "status <> 'FINISHED'") == 0, 60)
         own.wait_clean()
 
 

@@ -31,10 +31,10 @@ def test_jobs_live_on_one_witness(own, servers, family, which):
         server.start()
         server.wait_ready()
         hit.healed()
-        wait_until("submissions", lambda: ann.get("/readyz").status == 200, 30)
+        wait_until("submissions", lambda: ann.get("/readyz").status == 200)
         traces.open()
         for job in jobs.values():
-            ann.wait_status(job, "FINISHED", timeout_s=30)
+            ann.wait_status(job, "FINISHED")
             assert own.job_row(job, "losses", "attempts") == ["0", "1"]
         assert {name: traces.runs(name) for name in jobs} == shells and not traces.overlapped()
-        own.wait_clean(30)
+        own.wait_clean()

@@ -27,7 +27,7 @@ from matrix import ROWS
 from rest import TERMINAL
 from waiting import wait_until
 
-DEADLINE_S = 30.0
+DEADLINE_S = 60.0
 FAILED_DEADLINE_S = 3.0
 
 

@@ -24,7 +24,7 @@ from waiting import wait_until
 
 PR_SET_PDEATHSIG = 1
 FIRST_PORT, LAST_PORT = 20000, 32000  # below the range that the kernel gives to outgoing calls
-START_S = 60.0
+START_S = 120.0
 STOP_S = 30.0
 USER = "sluice"
 PASSWORD = "sluice-test"

@@ -24,7 +24,7 @@ BIN = os.environ.get("SLUICE_BIN") or os.path.join(
     os.path.dirname(os.path.abspath(__file__)), "../../build/dev/bin")
 TENANT = "acme"
 BEAT_MS, LEASE_MS, DEFER_MS = 500, 2000, 1000
-READY_S = 30.0
+READY_S = 60.0
 
 
 class Process:
@@ -68,7 +68,7 @@ class Process:
     def signal(self, signo):
         self.child.send_signal(signo)
 
-    def wait(self, timeout_s=30.0):
+    def wait(self, timeout_s=60.0):
         """Its exit status; negative for a signal."""
         try:
             return self.child.wait(timeout_s)
@@ -79,7 +79,7 @@ class Process:
         self.signal(signal.SIGKILL)
         return self.wait()
 
-    def stop(self, timeout_s=30.0):
+    def stop(self, timeout_s=60.0):
         self.signal(signal.SIGTERM)
         return self.wait(timeout_s)
 
@@ -102,7 +102,7 @@ class Process:
                 found.append(document)
         return found
 
-    def wait_log(self, what, timeout_s=10.0):
+    def wait_log(self, what, timeout_s=30.0):
         """Waits for a log line that contains this text."""
         def found():
             return next((line for line in self.log_text().splitlines() if what in line), None)
@@ -157,7 +157,7 @@ class Site:
                if not name.startswith("SLUICE_") or name.startswith("SLUICE_FAULT")}
         return env | {f"SLUICE_{name.upper()}": str(value) for name, value in made.items()}
 
-    def run(self, *args, client=None, stdin=None, timeout_s=60, **settings):
+    def run(self, *args, client=None, stdin=None, timeout_s=120, **settings):
         """The sluice command; as a client's user if one is given. Text, not bytes."""
         env = self.environment(**settings)
         if client is not None:
@@ -250,7 +250,7 @@ class Site:
                                given["SLUICE_TEST_AMQP_USER"],
                                given["SLUICE_TEST_AMQP_PASSWORD"], self.vhost)
 
-    def wait_clean(self, timeout_s=15.0):
+    def wait_clean(self, timeout_s=60.0):
         """No message in any queue and no row in the outbox: nothing is left to do."""
         seen = {}
 
