@@ -17,7 +17,7 @@ def _long(data):
 
 
 class Connection:
-    def __init__(self, host, port, user, password, vhost, timeout_s=10):
+    def __init__(self, host, port, user, password, vhost, timeout_s=60):
         self.socket = socket.create_connection((host, int(port)), timeout=timeout_s)
         self.stream = self.socket.makefile("rb")
         self.confirms = False
@@ -64,6 +64,14 @@ class Connection:
         assert kind == 1 and got == (group, method), f"{got} {payload[4:]!r}"
         return payload[4:]
 
+    def _cancelled(self):
+        """The consumer is gone; what was on its way to it goes back when the connection ends."""
+        self._method(1, 60, 30, _short("test") + b"\0")
+        while True:
+            kind, payload = self._next()
+            if kind == 1 and struct.unpack(">HH", payload[:4]) == (60, 31):
+                return
+
     def publish(self, exchange, key, body, content_type="application/json", message_id=None):
         """Persistent; back when the broker has confirmed it."""
         if not self.confirms:
@@ -107,8 +115,7 @@ class Connection:
             while size > 0:
                 size -= len(self._next()[1])
             self._method(1, 60, 90, tag + b"\1")
-        self._method(1, 60, 30, _short("test") + b"\0")
-        self._expect(60, 31)
+        self._cancelled()
 
     def take(self, queue):
         """Waits for a message and takes it for good; TimeoutError when none comes.
@@ -126,6 +133,5 @@ class Connection:
         while len(body) < size:
             body += self._next()[1]
         self._method(1, 60, 80, tag + b"\0")
-        self._method(1, 60, 30, _short("test") + b"\0")
-        self._expect(60, 31)
+        self._cancelled()
         return body
