@@ -33,14 +33,9 @@ class Load:
             self.traces.wait_runs(f"long{at}")
         for job in self.jobs.values():
             self.ann.wait_status(job, "RUNNING")
-        # A connection to the broker counts as a sign of life once a beat was written since.
-        beat = self.beat()
-        wait_until("two beats", lambda: self.beat() >= beat + 2)
+        self.site.wait_beats()
         for at in range(waiting):
             self.jobs[f"short{at}"] = self.ann.submit(*self.traces.command(f"short{at}", "even"))
-
-    def beat(self):
-        return int(self.site.sql("SELECT MAX(beat) FROM workers")[0][0])
 
     def pids(self):
         return {f"long{at}": self.traces.runs(f"long{at}") for at in range(LONG)}

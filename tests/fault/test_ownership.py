@@ -127,7 +127,7 @@ def test_a_claim_whose_commit_stays_unknown_charges_no_loss(site, ann, queue):
 def test_a_worker_that_is_declared_dead_while_it_drains_drops_its_jobs(site, ann, queue):
     traces = Traces(site.path(queue))
     with injected("F-2 drain", site) as hit:
-        worker, job, shell = start_one(site, ann, queue, traces, worker_drain_ms=60000)
+        worker, job, shell = start_one(site, ann, queue, traces, worker_drain_ms=600000)
         worker.signal(signal.SIGTERM)
         worker.wait_log("drain")
         site.sql(f"UPDATE workers SET state = 'dead' WHERE queue = '{queue}'")

@@ -70,6 +70,7 @@ class Parted:
             self.ann.wait_status(job, "RUNNING")
         self.shells = {name: self.traces.wait_runs(name)[0] for name in self.jobs}
         site.worker("default", "well", slots=JOBS)
+        site.wait_beats()
 
     def all_run(self):
         return all(sluice.running(pid) for pid in self.shells.values())

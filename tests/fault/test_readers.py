@@ -111,6 +111,7 @@ def test_an_outage_delays_dead_messages_and_loses_none(own, servers, server):
             servers.mariadb.start()
             servers.mariadb.wait_ready()
         else:
+            servers.rabbitmq.settle()
             servers.rabbitmq.kill9()
             servers.rabbitmq.start()
             servers.rabbitmq.wait_ready()
@@ -133,6 +134,8 @@ def test_of_two_readers_one_works_and_the_other_takes_over(own):
                 link.publish("sluice.dead", QUEUE, json.dumps(number).encode(),
                              message_id=f"m-{number}")
             wait_until("its row", lambda: settled(own, number + 1))
+            reader = (first, second)[number]
+            wait_until("its reader to tell", lambda: reader.log_events("dead.message"))
             assert [len(r.log_events("dead.message")) for r in (first, second)] == [1, number]
         work(0)
         first.kill9()

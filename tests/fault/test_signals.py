@@ -45,7 +45,7 @@ def test_a_worker_that_ends_before_its_jobs_hands_them_over(fresh):
 
 def test_a_second_signal_ends_a_worker_at_once_and_costs_no_job(fresh):
     with injected("F-37 twice", fresh) as hit:
-        busy = Busy(fresh, worker_drain_ms=60000)
+        busy = Busy(fresh, worker_drain_ms=600000)
         busy.worker.signal(signal.SIGTERM)
         busy.worker.wait_log("worker.draining")
         busy.worker.signal(signal.SIGTERM)

@@ -24,6 +24,8 @@ def test_jobs_live_on_one_witness(own, servers, family, which):
         shells = {name: traces.wait_runs(name) for name in jobs}
         for job in jobs.values():
             ann.wait_status(job, "RUNNING")
+        own.wait_beats()
+        servers.rabbitmq.settle()
         server = getattr(servers, which)
         server.kill9()
         stays_true("all jobs run", lambda: all(

@@ -250,6 +250,16 @@ class Site:
                                given["SLUICE_TEST_AMQP_USER"],
                                given["SLUICE_TEST_AMQP_PASSWORD"], self.vhost)
 
+    def wait_beats(self, count=2):
+        """All live workers have beaten so often: their connection to the broker counts as a sign of
+        life once a beat was written since."""
+        def beats():
+            return {name: int(beat) for name, beat in self.sql(
+                "SELECT HEX(id), beat FROM workers WHERE state = 'live'")}
+        before = beats()
+        wait_until(f"{count} beats of {len(before)} workers", lambda: all(
+            beat >= before.get(name, 0) + count for name, beat in beats().items()))
+
     def wait_clean(self, timeout_s=60.0):
         """No message in any queue and no row in the outbox: nothing is left to do."""
         seen = {}
