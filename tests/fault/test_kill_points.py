@@ -16,6 +16,7 @@ from waiting import wait_until
 
 # is there a process when the worker dies there
 POINTS = {"K5": False, "claim": False, "K6": False, "K7": True, "K8": True, "move": True}
+LONG_LEASE_MS = 20000  # a worker that comes back is there before its jobs end, also when it is slow
 END_POINTS = ["K9", "K10", "K11", "forgotten", "K12"]
 
 
@@ -47,9 +48,10 @@ def check_end(site, ann, job, traces):
     site.wait_clean()
 
 
-def die(site, ann, queue, key, traces):
+def die(site, ann, queue, key, traces, **settings):
     """A worker that gets one job and is killed at this point."""
-    worker = site.worker(queue, f"{queue}-a", slots=1, fault=f"{WORKER_POINTS[key][0]}=kill@1")
+    worker = site.worker(queue, f"{queue}-a", slots=1, fault=f"{WORKER_POINTS[key][0]}=kill@1",
+                         **settings)
     job = ann.submit(*traces.command("job"), tags=[queue])
     assert worker.wait() == -9, worker.log_tail()
     return worker, job
@@ -61,7 +63,7 @@ def test_a_worker_that_comes_back_goes_on(site, ann, queue, key):
     if key in END_POINTS:
         traces.open()
     with injected(f"F-2 {key}", site) as hit:
-        worker, job = die(site, ann, queue, key, traces)
+        worker, job = die(site, ann, queue, key, traces, fleet_lease_ms=LONG_LEASE_MS)
         shells = traces.wait_runs("job") if POINTS.get(key, True) else []
         del worker.env["SLUICE_FAULT"]
         hit.healed()

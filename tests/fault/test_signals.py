@@ -10,6 +10,7 @@ from injection import injected
 from jobs import Traces
 
 JOBS = 3
+LEASE_MS = 20000  # a worker that is started again is there before its jobs end, also when it is slow
 
 
 class Busy:
@@ -17,7 +18,7 @@ class Busy:
 
     def __init__(self, site, **settings):
         self.site, self.ann = site, site.client(site.web())
-        self.worker = site.worker(slots=JOBS, **settings)
+        self.worker = site.worker(slots=JOBS, fleet_lease_ms=LEASE_MS, **settings)
         self.traces = Traces(site.path("traces"))
         self.jobs = {str(at): self.ann.submit(*self.traces.command(str(at))) for at in range(JOBS)}
         self.shells = {name: self.traces.wait_runs(name) for name in self.jobs}
