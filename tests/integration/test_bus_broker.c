@@ -113,7 +113,7 @@ static void a_delivery_held_too_long_costs_its_channel_only(void **unused)
     struct bus_publisher *pub = open_publisher();
     struct bus_message message = message_to(broker_queue(queue));
     struct receiver *receiver = receiver_new();
-    (void)snprintf(arguments, sizeof(arguments), SET_PATIENCE, 1000, 300);
+    (void)snprintf(arguments, sizeof(arguments), SET_PATIENCE, 3000, 300);
     assert_true(broker_control(arguments));
     struct bus_consumer *consumer = open_consumer(receiver, queue);
     assert_ok(bus_publish_wait(pub, &message, soon(), &err));

@@ -47,7 +47,7 @@ static void a_kill_leaves_no_process(void **state)
     assert_int_equal(record.reason, RUNNER_KILLED);
     assert_string_equal(record.note, "cancelled");
     assert_int_equal(record.leftovers, 0);
-    assert_true(record.wall_ms < 3000);
+    assert_true(record.wall_ms < WAIT_MS);
 }
 
 static void what_a_job_leaves_behind_ends_with_it(void **state)
@@ -295,7 +295,7 @@ static void the_end_of_the_grant_ends_many_jobs_in_time(void **state)
         site_wait_gone(jobs[i].pid);
         site_wait_gone(daemons[i]);
     }
-    assert_in_range(clock_mono_ms() - end, 0, 3000);
+    assert_in_range(clock_mono_ms() - end, 0, 10000);
     for (size_t i = 0; i < MANY; i++)
         assert_int_equal(site_end(site, &jobs[i].job).reason, RUNNER_LEASE_EXPIRED);
 }
@@ -316,8 +316,8 @@ static void a_ping_prolongs_the_grant(void **state)
 {
     struct site *site = *state;
     struct runner_job job = site_shell(site, "exec sleep 1000");
-    for (int i = 0; i < 8; i++) {
-        site_grant(site, 300, 50);
+    for (int i = 0; i < 20; i++) {
+        site_grant(site, 1500, 50);
         (void)usleep(100000);
     }
     assert_true(site_alive(job.pid));
@@ -393,11 +393,11 @@ static void a_ping_that_was_delayed_grants_nothing_more(void **state)
     struct site *site = *state;
     struct runner_job job = site_shell(site, "exec sleep 1000");
     struct err err = {0};
-    int64_t until = clock_mono_ms() + 300;
-    (void)usleep(250000);
+    int64_t until = clock_mono_ms() + 1500;
+    (void)usleep(1400000);
     assert_ok(runner_client_ping(site->client, until, 0, &err));
     struct runner_record record = site_end(site, &job.job);
-    assert_in_range(clock_mono_ms() - until, 0, 1000);
+    assert_in_range(clock_mono_ms() - until, 0, 1400);
     assert_int_equal(record.reason, RUNNER_LEASE_EXPIRED);
 }
 

@@ -298,12 +298,12 @@ static void a_transaction_that_hangs_holds_the_last_one_up_for_a_moment(void **u
     client.submitter = submitter;
     client.items[0] = (struct submit_item){.item.job = test_job_new(), .done = count_told};
     atomic_store(&told, 0);
-    fault_arm("job.submit.before_commit=sleep:2500@1");
+    fault_arm("job.submit.before_commit=sleep:4000@1");
     assert_int_equal(pthread_create(&thread, NULL, add_one, &client), 0);
     while (counters.under_way == 0)
         submitter_counters(submitter, &counters);
     assert_ok(submitter_add(submitter, &last, &err));
-    wait_told(1, clock_mono_ms() + 2000); /* nobody comes after it */
+    wait_told(1, clock_mono_ms() + 3500); /* nobody comes after it */
     assert_stored(&last.item);
     submitter_stop(submitter);
     pthread_join(thread, NULL);

@@ -44,12 +44,12 @@ class Load:
 
     def wait_progress(self, jobs=300):
         aim = self.done + jobs
-        wait_until(f"{aim} jobs", lambda: self.done >= aim or self.process.poll() is not None, 60)
+        wait_until(f"{aim} jobs", lambda: self.done >= aim or self.process.poll() is not None, 180)
         assert self.process.poll() is None, "store_load ended early"
 
     def end(self):
         self.process.stdin.close()
-        status = self.process.wait(60)
+        status = self.process.wait(180)
         self.reader.join()
         return status
 

@@ -11,7 +11,7 @@
 #include <pthread.h>
 
 #define RECEIVER_MAX 20000
-#define WAIT_MS 20000
+#define WAIT_MS 60000
 
 /* From SLUICE_TEST_AMQP_*; a port of 0 is the broker's own. */
 struct bus_config broker_config(int port);

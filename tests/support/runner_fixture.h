@@ -13,7 +13,7 @@
 #include <pthread.h>
 
 #define ENDS_MAX 256
-#define WAIT_MS 10000 /* a test that waits this long has failed */
+#define WAIT_MS 30000 /* a test that waits this long has failed */
 
 struct site {
     char root[64]; /* holds work/ and archive/ */

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define WAIT_MS 10000
+#define WAIT_MS 30000
 
 struct fixture {
     char path[64];

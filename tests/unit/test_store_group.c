@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 
 #define MEMBERS 40
-#define WAIT_MS 10000
+#define WAIT_MS 30000
 
 struct member {
     struct group_item item;

@@ -5,7 +5,7 @@
 
 #include <pthread.h>
 
-#define WAIT_MS 5000
+#define WAIT_MS 30000
 
 /* Deliveries here are only looked at by their address; settling one counts it. */
 /* NOLINTBEGIN(readability-identifier-naming): the linker's names */
