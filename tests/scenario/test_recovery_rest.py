@@ -30,7 +30,7 @@ def test_only_those_with_work_are_served_and_they_rest_afterwards(fresh):
     add_tenants(fresh, 60)
     reader = fresh.reader("recovery", **FAST)
     wait_until("those that are always served",
-               lambda: len(tenants_in(reader, "recovery.leads")) == ALWAYS_SERVED, 20)
+               lambda: len(tenants_in(reader, "recovery.leads")) == ALWAYS_SERVED)
     assert "acme" not in tenants_in(reader, "recovery.serves")
     few = threads(reader)
     assert few < 60
@@ -38,11 +38,11 @@ def test_only_those_with_work_are_served_and_they_rest_afterwards(fresh):
     fresh.worker(**FAST, **POLICY)
     job = ann.submit(appId="demo", appVersion="1")
     ann.wait_status(job, "BLOCKED")
-    wait_until("it is asked for", lambda: tenants_in(reader, "recovery.tested"), 20)
+    wait_until("it is asked for", lambda: tenants_in(reader, "recovery.tested"))
     root.post("/v1/apps/demo/1/enable").expect(200)
     assert ann.wait_end(job)["status"] == "FINISHED"
-    wait_until("it rests again", lambda: tenants_in(reader, "recovery.rests") == ["acme"], 30)
-    assert threads(reader) == few
+    wait_until("it rests again", lambda: tenants_in(reader, "recovery.rests") == ["acme"])
+    wait_until("its threads to end", lambda: threads(reader) == few)
     assert len(tenants_in(reader, "recovery.serves")) == ALWAYS_SERVED + 1
     # What was served once is served again.
     root.post("/v1/apps/demo/1/disable").expect(200)

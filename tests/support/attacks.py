@@ -23,7 +23,7 @@ from waiting import wait_until
 
 FULL = os.environ.get("SLUICE_ATTACK") == "full"  # longer floods and more tries
 WINDOW_S = 6.0 if FULL else 1.5  # of a flood, and before and after it
-TRIES = 3
+TRIES = 8
 REPORT = re.compile(r"AddressSanitizer|LeakSanitizer|UndefinedBehaviorSanitizer|runtime error:")
 
 # row: (what is sent, what must come back)
@@ -113,7 +113,7 @@ class Hit:
     def beside(self, attack):
         """Somebody else asks before, during and after attack(begin), which calls begin() when it is
         under way; his p99 must not change. Other work on the machine makes noise, an attack that
-        has an effect has it each time: one quiet try of three is enough."""
+        has an effect has it each time: one quiet try is enough."""
         for _ in range(TRIES):
             self._once(attack)
             # What a flood does to a service that does not defend itself is seconds.
