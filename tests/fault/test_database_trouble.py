@@ -33,12 +33,12 @@ class Load:
         for at in range(self.taken, self.taken + count):
             body = {"name": "load", "command": self.traces.command(str(at))}
             wait_until(f"submission {at}", lambda: ann.post(  # pylint: disable=cell-var-from-loop
-                "/v1/jobs", body, {"Idempotency-Key": f"load {at}"}).status in (200, 201), 60)
+                "/v1/jobs", body, {"Idempotency-Key": f"load {at}"}).status in (200, 201), 120)
         self.taken += count
 
     def finish(self):
         wait_until(lambda: str(self.site.sql("SELECT status, COUNT(*) FROM jobs GROUP BY 1")),
-                   lambda: self.site.count("jobs", "status = 'FINISHED'") == self.taken, 90)
+                   lambda: self.site.count("jobs", "status = 'FINISHED'") == self.taken, 240)
         assert self.site.count("jobs") == self.taken
         assert not self.traces.overlapped()
         assert all(process.alive() for process in self.site.processes)
@@ -92,7 +92,7 @@ def test_connections_that_the_database_ends_cost_no_job(fresh):
         load = Load(fresh)
         with Trouble(kill_one) as trouble:
             load.submit()
-            wait_until("enough kills", lambda: trouble.count >= 60, 60)
+            wait_until("enough kills", lambda: trouble.count >= 60, 180)
         hit.healed()
         load.finish()
 
@@ -106,10 +106,15 @@ def test_commits_whose_answer_is_lost_are_not_made_twice(fresh):
         load = Load(fresh)
         fresh.environment = environment
         load.submit()
+
+        def lost():
+            return [process.log_text().count("answer_lost")
+                    for process in [load.web, *load.workers]]
+        # Nobody says which worker gets a job, and several may share a commit.
+        wait_until(lambda: f"five for each: {lost()}",
+                   lambda: min(lost()) >= 5 or load.submit(5), 180)
         hit.healed()
         load.finish()
-        lost = [process.log_text().count("answer_lost") for process in [load.web, *load.workers]]
-        assert min(lost) >= 5, lost
 
 
 def test_deadlocks_and_locks_that_are_held_are_tried_again(fresh):
@@ -132,8 +137,8 @@ def test_deadlocks_and_locks_that_are_held_are_tried_again(fresh):
         before = deadlocks()
         with Trouble(take_all) as trouble:
             load.submit()
-            wait_until("enough rounds", lambda: trouble.count >= 20, 60)
-            wait_until("a deadlock", lambda: load.submit(5) or deadlocks() > before, 60)
+            wait_until("enough rounds", lambda: trouble.count >= 20, 180)
+            wait_until("a deadlock", lambda: load.submit(5) or deadlocks() > before, 180)
         hit.healed()
         load.finish()
     fresh.sql("DROP TABLE weight")

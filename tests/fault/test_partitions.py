@@ -166,7 +166,7 @@ def test_three_packets_in_ten_are_lost_and_no_job_is(own, packets):
             jobs += [answer.json["id"]] if answer.status in (200, 201) else []
             tries += 1
         assert len(jobs) == 5
-        wait_until("a run on this way", lambda: own.count("jobs", "status = 'RUNNING'"), 60)
+        wait_until("a run on this way", lambda: own.count("jobs", "status = 'RUNNING'"), 180)
         ways.heal()
         hit.healed()
         traces.open()
