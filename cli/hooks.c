@@ -151,6 +151,19 @@ static void add_filter(const struct cli *cli, const char *name, struct buf *path
     cli_url_add(path, cli_value(cli, name, ""));
 }
 
+static void write_query(const struct cli *cli, size_t limit, const char *cursor, struct buf *path)
+{
+    buf_clear(path);
+    buf_addf(path, "/v1/deliveries?limit=%zu", limit);
+    add_filter(cli, "subscription", path);
+    add_filter(cli, "job", path);
+    add_filter(cli, "state", path);
+    if (!*cursor)
+        return;
+    buf_add_text(path, "&cursor=");
+    cli_url_add(path, cursor);
+}
+
 int cmd_deliveries(struct cli *cli)
 {
     static const struct cli_column columns[] = {
@@ -158,17 +171,23 @@ int cmd_deliveries(struct cli *cli)
         {"JOB", "job"},        {"EVENT", "event"},       {"STATE", "state"},
         {"TRIES", "attempts"}, {"STATUS", "httpStatus"}, {"ERROR", "error"},
     };
-    CLI_JSON_AUTO json_t *answer = NULL;
+    CLI_JSON_AUTO json_t *all = json_array();
+    CLI_JSON_AUTO json_t *page = NULL;
     BUF_AUTO struct buf path = BUF_INIT(PATH_LIMIT);
-    buf_addf(&path, "/v1/deliveries?limit=%u", cli_number(cli, "limit", 50, PAGE_MOST));
-    add_filter(cli, "subscription", &path);
-    add_filter(cli, "job", &path);
-    add_filter(cli, "state", &path);
-    int status = cli_call(cli, "GET", buf_text(&path), NULL, &answer);
-    if (status != CLI_DONE)
-        return status;
-    cli_print_list(cli, json_object_get(answer, "deliveries"), columns, ARRAY_LEN(columns), "id");
-    if (*cli_text(answer, "nextCursor"))
+    TEXT_AUTO char *cursor = strdup("");
+    size_t limit = cli_number(cli, "limit", 50, PAGE_MOST);
+    do { /* a page of a long search may be short, and yet not be the last */
+        write_query(cli, limit - json_array_size(all), cursor ? cursor : "", &path);
+        cli_json_drop(&page);
+        int status = cli_call(cli, "GET", buf_text(&path), NULL, &page);
+        if (status != CLI_DONE)
+            return status;
+        (void)json_array_extend(all, json_object_get(page, "deliveries"));
+        text_free(&cursor);
+        cursor = strdup(cli_text(page, "nextCursor"));
+    } while (cursor && *cursor && json_array_size(all) < limit);
+    cli_print_list(cli, all, columns, ARRAY_LEN(columns), "id");
+    if (cursor && *cursor)
         (void)cli_fail(0, "there are more: raise --limit");
     return CLI_DONE;
 }

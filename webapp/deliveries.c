@@ -9,6 +9,8 @@
 
 #define LIMIT_DEFAULT 50
 #define NAME_LIMIT ((size_t)512)
+#define STRETCH 5000
+#define LOOK_MS 250
 
 /* The host alone: the rest of a URL may hold what lets its owner in. */
 static json_t *host_view(const char *url)
@@ -99,6 +101,8 @@ static enum err_code read_search(const struct request *req, struct search *searc
     if (rc)
         return rc;
     search->query.limit = (uint32_t)limit;
+    search->query.stretch = STRETCH;
+    search->query.look_ms = LOOK_MS;
     buf_addf(&search->name, "deliveries %s %s %s %s", req->who.tenant, search->state, search->hook,
              search->query.job ? uuid_text(&search->job, id) : "");
     if (!uri_query(&req->uri, "cursor", &cursor))
@@ -120,8 +124,7 @@ static enum err_code list(struct request *req, struct search *search, struct err
     for (size_t i = 0; i < page.count; i++)
         json_array_append_new(items, delivery_view(&page.items[i]));
     if (page.more)
-        cursor_write(&req->web->cursor_key, buf_sv(&search->name), &page.items[page.count - 1].id,
-                     cursor);
+        cursor_write(&req->web->cursor_key, buf_sv(&search->name), &page.last, cursor);
     free(page.items);
     reply_json(req, MHD_HTTP_OK,
                json_pack("{s:o,s:o}", "deliveries", items, "nextCursor", view_text(cursor)));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "common/store/hook_store.h"
 
+#include "common/base/clock.h"
 #include "common/store/pool.h"
 #include "common/store/rows.h"
 
@@ -21,26 +22,30 @@ static enum err_code no_such_delivery(const struct uuid *id, struct err *err)
 
 struct page {
     const struct delivery_query *query;
+    struct uuid place; /* behind this one */
+    struct uuid end;   /* down to this one */
+    bool has_end;
+    uint32_t most;
     struct rows rows;
 };
 
-static enum err_code select_page(struct txn *txn, const struct delivery_query *query,
+static enum err_code select_page(struct txn *txn, const struct page *page,
                                  struct delivery_view *row, struct err *err)
 {
-    struct uuid last;
-    memset(&last, 0xFF, sizeof(last));
+    const struct delivery_query *query = page->query;
     const struct db_arg tenant = db_text(query->tenant);
-    const struct db_arg after = db_uuid(query->after ? query->after : &last);
+    const struct db_arg place = db_uuid(&page->place);
+    const struct db_arg end = db_uuid(&page->end);
     const struct db_arg state = db_text(query->state);
     const struct db_arg name = db_text(query->name);
-    const struct db_arg limit = db_u64(query->limit + 1);
+    const struct db_arg most = db_u64(page->most);
     const struct db_cols cols = DB_COLS(VIEW_COL_LIST(row));
     if (query->job)
         return db_select(txn->db, DB_DELIVERY_LIST_JOB,
-                         DB_ARGS(tenant, db_uuid(query->job), after, state, name, limit), cols,
+                         DB_ARGS(tenant, db_uuid(query->job), place, end, state, name, most), cols,
                          err);
-    return db_select(txn->db, DB_DELIVERY_LIST, DB_ARGS(tenant, after, state, name, limit), cols,
-                     err);
+    return db_select(txn->db, DB_DELIVERY_LIST, DB_ARGS(tenant, place, end, state, name, most),
+                     cols, err);
 }
 
 static enum err_code read_page(struct txn *txn, void *ctx, struct err *err)
@@ -49,7 +54,7 @@ static enum err_code read_page(struct txn *txn, void *ctx, struct err *err)
     struct delivery_view row = {.seq = 0};
     bool more = true;
     rows_clear(&page->rows);
-    enum err_code rc = select_page(txn, page->query, &row, err);
+    enum err_code rc = select_page(txn, page, &row, err);
     while (rc == ERR_OK && more) {
         rc = db_next(txn->db, &more, err);
         if (rc == ERR_OK && more)
@@ -59,17 +64,75 @@ static enum err_code read_page(struct txn *txn, void *ctx, struct err *err)
     return rc;
 }
 
+static enum err_code read_end(struct txn *txn, void *ctx, struct err *err)
+{
+    struct page *page = ctx;
+    const struct delivery_query *query = page->query;
+    page->end = (struct uuid){{0}};
+    return db_one(
+        txn->db, DB_DELIVERY_END,
+        DB_ARGS(db_text(query->tenant), db_uuid(&page->place), db_u64(query->stretch - 1)),
+        DB_COLS(COL_UUID(&page->end)), &page->has_end, err);
+}
+
+static enum err_code add_found(struct page *page, struct rows *found, struct err *err)
+{
+    const struct delivery_view *views = page->rows.items;
+    enum err_code rc = ERR_OK;
+    for (size_t i = 0; i < page->rows.count && rc == ERR_OK; i++)
+        rc = rows_add(found, &views[i], err);
+    return rc;
+}
+
+/* One more than the page tells whether there is more. */
+static enum err_code look_through(struct store *store, struct page *page, struct rows *found,
+                                  struct err *err)
+{
+    const struct delivery_query *query = page->query;
+    bool stretches = query->stretch > 0 && !query->job && (query->state || query->name);
+    int64_t until_ms = clock_mono_ms() + query->look_ms;
+    bool goes_on = true;
+    enum err_code rc = ERR_OK;
+    while (rc == ERR_OK && goes_on) {
+        page->most = query->limit + 1 - (uint32_t)found->count;
+        rc = stretches ? store_once(store, read_end, page, err) : ERR_OK;
+        if (rc == ERR_OK)
+            rc = store_once(store, read_page, page, err);
+        if (rc == ERR_OK)
+            rc = add_found(page, found, err);
+        page->place = page->end;
+        goes_on = page->has_end && found->count <= query->limit && clock_mono_ms() < until_ms;
+    }
+    return rc;
+}
+
+static void give_list(const struct page *page, struct rows *found, struct delivery_list *ret_list)
+{
+    struct delivery_list list = {.count = found->count};
+    list.items = rows_take(found);
+    list.more = page->has_end || list.count > page->query->limit;
+    if (list.count > page->query->limit) {
+        list.count = page->query->limit;
+        list.last = list.items[list.count - 1].id;
+    } else {
+        list.last = page->end;
+    }
+    *ret_list = list;
+}
+
 enum err_code hook_log_list(struct store *store, const struct delivery_query *query,
                             struct delivery_list *ret_list, struct err *err)
 {
     struct page page = {.query = query, .rows = ROWS_OF(struct delivery_view)};
-    enum err_code rc = store_once(store, read_page, &page, err);
-    if (rc == ERR_OK) {
-        ret_list->more = page.rows.count > query->limit;
-        ret_list->count = ret_list->more ? query->limit : page.rows.count;
-        ret_list->items = rows_take(&page.rows);
-    }
+    struct rows found = ROWS_OF(struct delivery_view);
+    memset(&page.place, 0xFF, sizeof(page.place));
+    if (query->after)
+        page.place = *query->after;
+    enum err_code rc = look_through(store, &page, &found, err);
+    if (rc == ERR_OK)
+        give_list(&page, &found, ret_list);
     rows_done(&page.rows);
+    rows_done(&found);
     return rc;
 }
 

@@ -86,11 +86,16 @@ struct delivery_query {
     const char *name;         /* of the subscription */
     const struct uuid *after; /* keyset, newest first; NULL for the first page */
     uint32_t limit;           /* 1..HOOK_PAGE_MAX */
+    /* A search by state or name leaves rows out: stretch by stretch of so many rows (0: all at
+     * once), for no longer than look_ms and the stretch that was begun. */
+    uint32_t stretch;
+    uint32_t look_ms;
 };
 struct delivery_list {
     struct delivery_view *items; /* free() */
     size_t count;
-    bool more;
+    bool more;        /* there are, or there may be */
+    struct uuid last; /* with more: the next page begins behind it */
 };
 MUST_USE enum err_code hook_log_list(struct store *store, const struct delivery_query *query,
                                      struct delivery_list *ret_list, struct err *err);

@@ -239,6 +239,52 @@ static void what_waited_when_it_was_disabled_is_never_told(void **unused)
     assert_int_equal(hook_store_enable(test.store, "acme", "none", true, &err), ERR_NOT_FOUND);
 }
 
+/* All pages of those in this state, with stretches of so many rows; the number of the pages. */
+static int read_pages(const char *state, uint32_t stretch, uint32_t look_ms, size_t *ret_found)
+{
+    struct err err = {0};
+    struct uuid after = {{0}};
+    struct delivery_query query = {
+        .tenant = "acme", .state = state, .limit = 3, .stretch = stretch, .look_ms = look_ms};
+    struct delivery_list page = {.more = true};
+    int pages = 0;
+    *ret_found = 0;
+    for (; page.more; pages++) {
+        assert_ok(hook_log_list(test.store, &query, &page, &err));
+        for (size_t i = 0; i < page.count; i++) {
+            const struct uuid *id = &page.items[i].id;
+            assert_string_equal(page.items[i].state, state);
+            assert_true(*ret_found == 0 || memcmp(id, &after, sizeof(after)) < 0);
+            after = *id;
+            ++*ret_found;
+        }
+        free(page.items);
+        after = page.last;
+        query.after = &after;
+    }
+    return pages;
+}
+
+static void a_search_in_stretches_finds_each_delivery_once(void **unused)
+{
+    (void)unused;
+    size_t found = 0;
+    test_db_run(&test, DELIVERIES(OF_JOBS(1, 90), "delivered", 1));
+    test_db_run(&test, DELIVERIES(OF_JOBS(1, 10), "dead", 2));
+    for (uint32_t stretch = 0; stretch < 130; stretch += 9) {
+        (void)read_pages("dead", stretch, 60000, &found);
+        assert_int_equal(found, 10);
+        (void)read_pages("dead", stretch, 0, &found);
+        assert_int_equal(found, 10);
+    }
+    assert_int_equal(read_pages("held", 60000, 60000, &found), 1);
+    assert_int_equal(found, 0);
+    /* With no time at all, a page is one stretch. */
+    assert_int_equal(read_pages("held", 10, 0, &found), 11);
+    (void)read_pages("delivered", 10, 60000, &found);
+    assert_int_equal(found, 90);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -248,6 +294,7 @@ int main(void)
         TEST_SETUP(a_subscription_whose_events_were_not_seen_yet_stays, start_leading),
         TEST_SETUP(a_rotation_whose_answer_was_lost_keeps_the_old_secret, start_leading),
         TEST_SETUP(what_happens_while_it_is_disabled_is_never_told, start_leading),
+        TEST_SETUP(a_search_in_stretches_finds_each_delivery_once, start_leading),
         TEST_SETUP(what_waited_when_it_was_disabled_is_never_told, start_leading),
     };
     test_db_open(&test);
