@@ -93,6 +93,7 @@ enum err_code hook_due(struct store *store, const struct uuid *lane, uint32_t li
 {
     struct due due = {.lane = lane, .limit = limit, .rows = ROWS_OF(struct hook_delivery)};
     enum err_code rc = store_once(store, read_due, &due, err);
+    FAULT("webhook.due_read");
     if (rc == ERR_OK) {
         *ret_count = due.rows.count;
         *ret_items = rows_take(&due.rows);

@@ -237,6 +237,8 @@ bool post(struct poster *poster, const struct hook_delivery *delivery,
     long status = 0;
     curl_off_t after_s = 0;
     int64_t began_ms = clock_mono_ms();
+    if (began_ms >= atomic_load(&poster->site->send_until_ms))
+        return false;
     if (delivery->lacks_secret) {
         (void)snprintf(result.error, sizeof(result.error),
                        "the subscription whose secret should sign is gone");

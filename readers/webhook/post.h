@@ -14,10 +14,11 @@
 
 #include <stdatomic.h>
 
-struct post_site { /* immutable but for *stop */
+struct post_site { /* immutable but for what is atomic */
     const struct config *cfg;
     struct address_nets allowed;
-    atomic_bool stop; /* what is under way may take POST_STOP_MS more */
+    atomic_bool stop;              /* what is under way may take POST_STOP_MS more */
+    _Atomic int64_t send_until_ms; /* of clock_mono_ms(): no attempt begins later */
 };
 #define POST_STOP_MS 3000
 
@@ -28,7 +29,7 @@ struct poster;
 MUST_USE enum err_code poster_open(struct post_site *site, struct poster **ret_poster,
                                    struct err *err);
 void poster_free(struct poster *poster); /* NULL is allowed */
-/* false: the end cut it short, and nobody knows what became of it. */
+/* false: the end cut it short, and nobody knows what became of it; or it was too late to begin. */
 MUST_USE bool post(struct poster *poster, const struct hook_delivery *delivery,
                    struct hook_result *ret_result);
 

@@ -21,6 +21,7 @@
 struct sender {
     const struct config *cfg;
     struct store *store;
+    struct post_site *site;
     struct crew *crew;
     struct lanes *lanes;
     struct hook_lead lead;
@@ -51,6 +52,7 @@ enum err_code sender_open(const struct sender_config *cfg, struct sender **ret_s
         return err_set(err, ERR_NOMEM, "out of memory");
     sender->cfg = cfg->cfg;
     sender->store = cfg->store;
+    sender->site = cfg->site;
     sender->lead.holder = uuid_v7();
     enum err_code rc = lanes_open(&lanes, &sender->lanes, err);
     if (rc == ERR_OK)
@@ -87,9 +89,19 @@ static bool has_changed(const struct hook_sender *a, const struct hook_sender *b
     return a->fencing != b->fencing || a->beat != b->beat;
 }
 
+/* The row changed at then or later, so nobody takes over for a lease from then on. Should our own
+ * statements hang for longer, what they read is old, and another may have sent what comes next. */
+static void lead_since(struct sender *sender, int64_t then_ms)
+{
+    sender->beat_ms = then_ms;
+    atomic_store(&sender->site->send_until_ms,
+                 then_ms + (int64_t)sender->cfg->fleet_lease_ms / 4 * 3);
+}
+
 static enum err_code take_lead(struct sender *sender, const struct hook_sender *now,
                                struct err *err)
 {
+    int64_t now_ms = clock_mono_ms();
     enum err_code rc = hook_lead_take(sender->store, now, &sender->lead, err);
     if (rc == ERR_CONFLICT) { /* another standby was faster */
         err_clear(err);
@@ -100,7 +112,7 @@ static enum err_code take_lead(struct sender *sender, const struct hook_sender *
     sender->leads = true;
     sender->seq = now->seq;
     sender->mark = (struct feed_mark){0};
-    sender->beat_ms = clock_mono_ms();
+    lead_since(sender, now_ms);
     metric_set(&stat_leading, 1);
     log_event(LOG_INFO, "webhook.leading", LOG_U("fencing", sender->lead.fencing),
               LOG_U("seq", sender->seq));
@@ -133,7 +145,7 @@ static enum err_code keep_lead(struct sender *sender, struct err *err)
     int64_t now_ms = clock_mono_ms();
     enum err_code rc = hook_lead_beat(sender->store, &sender->lead, err);
     if (rc == ERR_OK)
-        sender->beat_ms = now_ms;
+        lead_since(sender, now_ms);
     return rc;
 }
 
@@ -166,21 +178,6 @@ static enum err_code look_through(struct sender *sender, struct err *err)
 
 /* ---- results --------------------------------------------------------------------------------- */
 
-static void tell(const struct hook_result *result)
-{
-    static const char *const names[] = {"delivered", "again", "dead"};
-    char id[UUID_TEXT_SIZE];
-    char job[UUID_TEXT_SIZE];
-    metric_count(&stat_attempts, result->outcome, 1);
-    metric_observe_us(&stat_took, (int64_t)result->took_ms * 1000);
-    log_event(result->outcome == HOOK_DEAD ? LOG_WARN : LOG_DEBUG, "webhook.attempt",
-              LOG_S("delivery", uuid_text(&result->of->id, id)),
-              LOG_S("job", uuid_text(&result->of->job, job)), LOG_S("tenant", result->of->tenant),
-              LOG_S("outcome", names[result->outcome]), LOG_U("attempt", result->of->attempts + 1),
-              LOG_U("status", result->http_status), LOG_U("took_ms", result->took_ms),
-              LOG_S("detail", result->error));
-}
-
 static void add_result(struct sender *sender, const struct hook_result *result, bool known)
 {
     bool answered = result->http_status != 0 || result->of->lacks_secret;
@@ -189,7 +186,7 @@ static void add_result(struct sender *sender, const struct hook_result *result, 
         delivery_free((struct hook_delivery *)(uintptr_t)result->of);
         return;
     }
-    tell(result);
+    stats_attempt(result);
     sender->results[sender->result_count++] = *result;
 }
 
@@ -295,7 +292,8 @@ static enum err_code send_due(struct sender *sender, unsigned *ret_given, struct
         unsigned room = room_for(sender, &lanes[i], left, share_of(left, count - i));
         sender->last_lane = lanes[i].id;
         watchdog_turn(&sender->loop, TURN_MS);
-        if (room > 0)
+        rc = keep_lead(sender, err);
+        if (rc == ERR_OK && room > 0)
             rc = send_some(sender, &lanes[i].id, room, &given, err);
         left -= given;
         *ret_given += given;
@@ -337,6 +335,8 @@ static enum err_code lead_once(struct sender *sender, struct err *err)
         rc = keep_lead(sender, err);
     if (rc == ERR_OK)
         rc = look_through(sender, err);
+    if (rc == ERR_OK) /* that may have taken long */
+        rc = keep_lead(sender, err);
     if (rc == ERR_OK)
         rc = send_due(sender, &given, err);
     if (rc == ERR_OK)

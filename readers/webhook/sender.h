@@ -5,7 +5,8 @@
 /* sender: looks through the history of all jobs, makes a delivery of each event that somebody
  * subscribed to, and sees them through. Of all processes of a site one sends; the others watch its
  * beat in the database and take over when it has not changed for a lease, by their own clocks. The
- * one that was replaced is told so by its next write.
+ * one that was replaced is told so by its next write; until it can write it begins no attempt once
+ * three quarters of a lease have gone by since its last beat.
  *
  * One thread does everything that touches the database; receivers are waited for by the crew.
  * Threads: owner; sender_run() on a thread of its own. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "readers/webhook/stats.h"
 
-#include "common/store/hook_send.h"
+#include "common/base/log.h"
 
 struct metric stat_attempts = METRIC_COUNTER_BY(
     "sluice_webhook_attempts_total", "Attempts to deliver, by outcome.",
@@ -47,4 +47,19 @@ void stats_add(struct store *store)
     oldest.arg = store;
     for (size_t i = 0; i < ARRAY_LEN(all); i++)
         metrics_add(all[i]);
+}
+
+void stats_attempt(const struct hook_result *result)
+{
+    static const char *const names[] = {"delivered", "again", "dead"};
+    char id[UUID_TEXT_SIZE];
+    char job[UUID_TEXT_SIZE];
+    metric_count(&stat_attempts, result->outcome, 1);
+    metric_observe_us(&stat_took, (int64_t)result->took_ms * 1000);
+    log_event(result->outcome == HOOK_DEAD ? LOG_WARN : LOG_DEBUG, "webhook.attempt",
+              LOG_S("delivery", uuid_text(&result->of->id, id)),
+              LOG_S("job", uuid_text(&result->of->job, job)), LOG_S("tenant", result->of->tenant),
+              LOG_S("outcome", names[result->outcome]), LOG_U("attempt", result->of->attempts + 1),
+              LOG_U("status", result->http_status), LOG_U("took_ms", result->took_ms),
+              LOG_S("detail", result->error));
 }

@@ -5,7 +5,7 @@
 /* stats: the metrics of sluice-webhook. Threads: any. */
 
 #include "common/service/metrics.h"
-#include "common/store/store.h"
+#include "common/store/hook_send.h"
 
 extern struct metric stat_attempts; /* by enum hook_outcome */
 extern struct metric stat_took;
@@ -14,5 +14,6 @@ extern struct metric stat_leading;
 extern struct metric stat_behind;
 
 void stats_add(struct store *store);
+void stats_attempt(const struct hook_result *result); /* counts and logs it */
 
 #endif

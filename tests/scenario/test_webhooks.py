@@ -325,6 +325,26 @@ def test_of_two_senders_one_sends_and_the_other_takes_over(fresh):
         assert [call.attempt for call in receiver.calls] == [1, 1]
 
 
+def test_a_sender_whose_database_hung_sends_nothing_old(fresh):
+    """It read what is due, and comes back when another has sent that and what came after."""
+    web = fresh.web(**HERE)
+    one = fresh.reader("webhook", "one", fault="webhook.due_read=sleep:8000@1", **QUICK, **HERE)
+    one.wait_log("webhook.leading")
+    two = fresh.reader("webhook", "two", **QUICK, **HERE)
+    fresh.worker()
+    admin, ann = fresh.client(web, "root", "admin"), fresh.client(web)
+    with Receiver() as receiver:
+        subscribe(admin, "all", receiver.url, states=["PENDING", "FINISHED"])
+        job = run(ann)
+        one.wait_log("fault.injected")
+        two.wait_log("webhook.leading")
+        wait_until("both calls", lambda: [call.to for call in receiver.of(job)]
+                   == ["PENDING", "FINISHED"], 20)
+        assert one.wait() == 75
+        assert [call.to for call in receiver.of(job)] == ["PENDING", "FINISHED"]
+        assert states_of(ann, job) == ["delivered", "delivered"]
+
+
 def test_silent_receivers_of_one_tenant_hold_up_no_other(fresh):
     web = fresh.web(**HERE)
     fresh.reader("webhook", **QUICK, **HERE, webhook_threads=4, webhook_timeout_ms=1000)
