@@ -81,7 +81,7 @@ static bool act(const struct point *point, uint64_t pass)
     if (strcmp(point->action, "kill") == 0)
         (void)kill(getpid(), SIGKILL);
     else if (strcmp(point->action, "stop") == 0)
-        (void)kill(getpid(), SIGSTOP);
+        (void)raise(SIGSTOP); /* kill() may choose another thread, and this one would run on */
     else if (strcmp(point->action, "sleep") == 0)
         (void)usleep((useconds_t)(point->argument * 1000));
     return strcmp(point->action, "fail") == 0;
