@@ -40,6 +40,12 @@ def publish(site, body, key=QUEUE, **options):
         link.publish("sluice.submit", key, body, **options)
 
 
+def wait_routed(site):
+    """The queue is declared and bound, and has what was submitted."""
+    wait_until("the queue", lambda: QUEUE in site.queues())
+    wait_until("the message to be there", lambda: site.count("outbox") == 0)
+
+
 def message_of(job, epoch=1):
     return json.dumps({"v": 1, "job": job, "epoch": epoch}).encode()
 
@@ -197,11 +203,11 @@ def test_a_job_that_is_not_there_is_kept(site, ann, readers, worker):
 
 def test_an_unbound_queue_blocks_its_job_at_once(site, ann, readers):
     ann.post(f"/v1/jobs/{ann.submit('true')}/cancel").expect(200)  # the queue is declared now
-    wait_until("the queue", lambda: QUEUE in site.queues())
+    wait_routed(site)
     with site.amqp() as link:
         link.unbind(QUEUE, "sluice.submit", QUEUE)
     job = ann.submit("true")
-    ann.wait_status(job, "BLOCKED", timeout_s=2)
+    ann.wait_status(job, "BLOCKED")  # nobody else is here to find out
     assert ann.job(job)["condition"] == "QUEUE_UNAVAILABLE"
     state, reason, outcome, _body = row_of(site, f"job_id = 0x{job.replace('-', '')}")
     assert (state, reason, outcome) == ("settled", "unroutable", "job-blocked")
@@ -225,15 +231,16 @@ def test_many_jobs_of_an_unbound_queue_wait_for_one_cause_and_finish(fresh):
     ann = fresh.client(web)
     fresh.reader("alternate")
     ann.post(f"/v1/jobs/{ann.submit('true')}/cancel").expect(200)
-    wait_until("the queue", lambda: QUEUE in fresh.queues())
+    wait_routed(fresh)
     with fresh.amqp() as link:
         link.unbind(QUEUE, "sluice.submit", QUEUE)
     jobs = [{"name": f"j{number}", "command": ["true"]} for number in range(100)]
     items = ann.post("/v1/jobs:batch", {"jobs": jobs}).expect(200).json["items"]
     assert all(item["status"] == 201 for item in items)
-    wait_until("all blocked", lambda: fresh.count("jobs", "status = 'BLOCKED'") == 100)
+    wait_until("all blocked", lambda: fresh.count("jobs", "status = 'BLOCKED'") == 100, 60)
     assert fresh.count("job_recovery") == 1
-    assert fresh.count("dead_messages", "outcome = 'job-blocked'") == 100
+    wait_until("all messages to tell so",
+               lambda: fresh.count("dead_messages", "outcome = 'job-blocked'") == 100)
     fresh.reader("recovery", recovery_tick_ms=200, recovery_ramp_pause_ms=100)
     fresh.worker()
     wait_until("all finished", lambda: fresh.count("jobs", "status = 'FINISHED'") == 100, 60)
@@ -247,19 +254,19 @@ def test_a_message_that_came_back_too_often_ends_its_job(fresh):
     ann = fresh.client(web)
     fresh.reader("deadletter")
     job = ann.submit("true")
-    wait_until("the queue", lambda: QUEUE in fresh.queues())
+    wait_routed(fresh)
     with fresh.amqp() as link:
         link.give_back(QUEUE, LIMIT + 1)
     ann.wait_status(job, "FAILED")
     assert ann.job(job)["condition"] == "DEAD_LETTERED"
     assert "resubmit" in ann.job(job)["reason"]
+    state, reason, outcome, _body = row_of(fresh, f"job_id = 0x{job.replace('-', '')}")
+    assert (state, reason, outcome) == ("settled", "delivery_limit", "job-failed")
     olga = fresh.client(web, user="olga", role="operator")
     message = olga.get("/v1/dead-messages").expect(200).json["deadMessages"][0]
     assert (message["job"], message["state"]) == (job, "settled")
     refused = olga.post(f"/v1/dead-messages/{message['id']}/replay").problem(409)
     assert f"sluice resubmit {job}" in refused["detail"]
-    state, reason, outcome, _body = row_of(fresh, f"job_id = 0x{job.replace('-', '')}")
-    assert (state, reason, outcome) == ("settled", "delivery_limit", "job-failed")
 
 
 def test_a_job_with_a_live_owner_is_left_alone(site, ann, readers, worker):
@@ -282,6 +289,6 @@ def test_a_killed_reader_loses_and_doubles_nothing(fresh):
             link.publish("sluice.dead", QUEUE, b"x", message_id=f"m-{number}")
             if number == 20:
                 reader.kill9()
-    wait_until("40 rows", lambda: fresh.count("dead_messages", "outcome IS NOT NULL") == 40)
+    wait_until("40 rows", lambda: fresh.count("dead_messages", "outcome IS NOT NULL") == 40, 60)
     assert fresh.count("dead_messages") == 40
     assert standby.stop() == 0

@@ -18,7 +18,8 @@ def dead(site, count, key=QUEUE, first=0):
 
 
 def wait_rows(site, count):
-    wait_until(f"{count} rows", lambda: site.count("dead_messages", "outcome IS NOT NULL") == count)
+    wait_until(f"{count} rows", lambda: site.count("dead_messages", "outcome IS NOT NULL") == count,
+               60)
 
 
 def start(site, server, wait=True, **settings):
@@ -29,7 +30,7 @@ def start(site, server, wait=True, **settings):
 
 def test_one_mail_per_cause_and_interval_tells_how_many_there_were(fresh):
     with MailServer() as server:
-        reader = start(fresh, server, notify_interval_s=2)
+        reader = start(fresh, server, notify_interval_s=5)
         dead(fresh, 20)
         dead(fresh, 1, OTHER)
         wait_rows(fresh, 21)
@@ -42,7 +43,7 @@ def test_one_mail_per_cause_and_interval_tells_how_many_there_were(fresh):
         def one_more_comes():
             dead(fresh, 1, first=fresh.count("dead_messages"))
             return len(server.mails) > 2
-        wait_until("a third mail", one_more_comes, pause_s=0.3)
+        wait_until("a third mail", one_more_comes, 30, 0.3)
         assert "more of this cause" in server.mails[2][1]
         assert reader.stop() == 0
 

@@ -37,10 +37,10 @@ def fault(found, check, *words):
     return hits[0]["result"]
 
 
-def start_readers(site):
+def start_readers(site, **settings):
     site.reader("alternate")
     site.reader("deadletter")
-    site.reader("recovery", **FAST).wait_log("recovery.leads")
+    site.reader("recovery", **FAST, **settings).wait_log("recovery.leads", 20)
 
 
 def subscribe(site, web):
@@ -127,7 +127,7 @@ def test_stopped_readers_a_missing_binding_and_a_stale_worker_are_named(broken):
     for check in PROBED:
         assert results(found, check) == {"cannot tell"}
 
-    start_readers(broken)
+    start_readers(broken, fleet_lease_ms=60000)  # it is silent, and nobody declares it dead yet
     worker.kill9()
     sender = broken.reader("webhook")
     sender.wait_log("webhook.leading")
@@ -143,7 +143,7 @@ def test_stopped_readers_a_missing_binding_and_a_stale_worker_are_named(broken):
     def stale():
         seen["found"], seen["status"] = doctor(broken)
         return "fault" in results(seen["found"], "workers")
-    wait_until(lambda: f"a stale worker: {seen}", stale, 15)
+    wait_until(lambda: f"a stale worker: {seen}", stale, 30)
     found = seen["found"]
     assert seen["status"] == 1
     assert fault(found, "workers", "'gone'", "has not been heard of") == "fault"

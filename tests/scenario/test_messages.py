@@ -6,6 +6,7 @@ import json
 import pytest
 
 from jobs import Traces
+from waiting import wait_until
 
 UNKNOWN = "01900000-0000-7000-8000-000000000001"
 
@@ -38,7 +39,8 @@ def test_what_cannot_be_parsed_is_rejected_and_logged(site, worker, ann, body):
     before = worker.log_text().count("\n")
     publish(site, body)
     assert take_dead(site) == body
-    assert worker.alive() and worker.log_text().count("\n") > before
+    wait_until("a line in the log", lambda: worker.log_text().count("\n") > before)
+    assert worker.alive()
 
 
 def test_an_unknown_job_is_rejected_and_logged(site, worker, ann):

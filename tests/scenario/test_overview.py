@@ -79,16 +79,16 @@ def test_what_happened_is_counted_by_minute(site, ann, worker):
     assert sum(row["accepted"] for row in before["rates"]) <= total("accepted")
     # All of this module's jobs, and none twice.
     wanted = len(ann.get("/v1/jobs?limit=1000").expect(200).json["jobs"])
-    wait_until("the rates", lambda: total("accepted") == wanted, 30)
-    assert total("finished") >= 5 and total("failed") >= 1 and total("started") >= 6
     wait_until("all events to be counted",
                lambda: site.count("job_rate_reader", "seq = (SELECT MAX(seq) FROM job_events)") == 1, 30)
+    wait_until("the rates", lambda: total("accepted") == wanted, 30)
+    assert total("finished") >= 5 and total("failed") >= 1 and total("started") >= 6
     assert total("accepted") == wanted, "they are counted again although nothing has happened"
 
 
 def test_the_running_job_that_used_most_of_its_time_is_shown(ann, worker):
-    slow = ann.submit("/bin/sleep", "60", maxMinutes=600)
-    close = ann.submit("/bin/sleep", "60", maxMinutes=2)
+    slow = ann.submit("/bin/sleep", "600", maxMinutes=600)
+    close = ann.submit("/bin/sleep", "600", maxMinutes=2)
     for job in (slow, close):
         ann.wait_status(job, "RUNNING")
 

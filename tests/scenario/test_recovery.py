@@ -2,6 +2,7 @@
 """Blocked jobs: one test per cause and interval, a ramp when it clears, leaders and standbys."""
 
 import hashlib
+import os
 import signal
 import uuid
 
@@ -132,6 +133,7 @@ def test_a_leader_that_was_stopped_writes_nothing_when_it_wakes(fresh, web, monk
     old = fresh.reader("recovery", name="old", wait=False, **FAST)
     old.wait_log("recovery.tested")
     monkeypatch.delenv("SLUICE_FAULT")
+    os.waitid(os.P_PID, old.pid, os.WSTOPPED)
     assert made_tests(fresh, cause) == 0
     root.post("/v1/apps/demo/1/enable").expect(200)
     new = fresh.reader("recovery", name="new", **FAST)

@@ -99,10 +99,11 @@ def test_old_jobs_go_and_active_ones_stay(fresh):
     assert client.get(f"/v1/jobs/{old}").status == 404
     assert client.output(young) == b"hello\n"
     assert site.count("job_events", f"job_id = 0x{old.replace('-', '')}") == 0
-    metrics = site.client(recovery).get("/metrics").body.decode()
-    assert 'sluice_retention_removed_total{kind="finished"} 1' in metrics
-    assert 'sluice_table_bytes{table="jobs"}' in metrics
-    assert "sluice_archive_jobs 3" in metrics, metrics  # young, older, bad
+    def shown():
+        return site.client(recovery).get("/metrics").body.decode()
+    wait_until(shown, lambda: "sluice_archive_jobs 3\n" in shown())  # young, older, bad
+    assert 'sluice_retention_removed_total{kind="finished"} 1' in shown()
+    assert 'sluice_table_bytes{table="jobs"}' in shown()
     site.accepted.clear()
 
 
@@ -216,11 +217,12 @@ def test_output_that_cannot_be_removed_keeps_its_job(site, client):
 
 
 def test_somebody_else_removes_now(site):
+    patient = {"fleet_lease_ms": 60000}  # so long his silence is no sign that he has gone
     site.sql("UPDATE retention SET holder = 0x01, renewed_at = UTC_TIMESTAMP(6)")
-    done = site.run("purge")
+    done = site.run("purge", **patient)
     assert done.returncode == 1 and "sluice-recovery" in done.stderr, done
     assert site.run("purge", "--dry-run").returncode == 0
-    recovery = site.reader("recovery", **FAST)
+    recovery = site.reader("recovery", **FAST, **patient)
     stays_true("nothing is done", lambda: not recovery.log_events("retention.passed"), 1.5)
     assert recovery.log_events("retention.failed") == []
     site.sql("UPDATE retention SET holder = NULL")

@@ -101,7 +101,8 @@ def test_a_folder_keeps_its_identity_and_its_worker_is_known_by_it(fresh):
     worker.start()
     with open(site.path("work", "again", "identity"), encoding="ascii") as kept:
         assert kept.read() == identity
-    assert sorted(row[1] for row in worker_rows(site)) == ["live", "replaced"]
+    wait_until("one to replace the other",
+               lambda: sorted(row[1] for row in worker_rows(site)) == ["live", "replaced"])
     client = site.client(web)
     assert client.wait_end(client.submit("true"))["status"] == "FINISHED"
 
