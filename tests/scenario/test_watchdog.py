@@ -58,10 +58,12 @@ def start(site, kind):
 def test_systemd_hears_of_a_program_that_works_and_of_no_other(site, manager):
     program = start(site, manager.path.rsplit("-", 1)[1])
     wait_until("that it is ready", lambda: manager.count("READY=1"), 20)
-    before = manager.count()
-    began = time.monotonic()
-    wait_until("signs of life", lambda: manager.count() >= before + 4, 20)
-    assert time.monotonic() - began < 4 * WATCHDOG_S, "too seldom"
+    took = []
+    while not took or took[-1] >= 4 * WATCHDOG_S:  # a busy machine delays some of them
+        assert len(took) < 5, f"too seldom: {took}"
+        before, began = manager.count(), time.monotonic()
+        wait_until("signs of life", lambda: manager.count() >= before + 4, 20)
+        took.append(time.monotonic() - began)
     program.signal(signal.SIGSTOP)
     os.waitid(os.P_PID, program.pid, os.WSTOPPED)
     stopped = manager.count()
