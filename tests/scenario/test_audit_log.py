@@ -90,7 +90,7 @@ def test_refusals_are_in_the_log(site, web, root, ann):
 def test_the_log_is_read_by_administrators_in_pages(site, web, root, ann):
     ann.get("/v1/audit").problem(403)
     site.client(web, "olga", "operator").get("/v1/audit").problem(403)
-    for number in range(7):
+    for number in range(8):
         root.put(f"/v1/quotas/u{number}", {"maxActive": 1}).expect(201)
     wanted = [row["id"] for row in entries(root, action="quota_put", outcome="done", limit=500)]
     seen, cursor = [], ""
@@ -113,10 +113,11 @@ def test_nothing_changes_the_log(root):
 
 
 def test_the_command_shows_the_log(site, root):
+    root.put_queue("shown", 901, "coresPerNode > 9").expect(201)
     told = site.run("audit-log", "--action", "queue_put", "--outcome", "done", "-o", "json",
                     client=root)
     assert told.returncode == 0, told
-    assert json.loads(told.stdout)[0]["subject"] == "/v1/queues/large"
+    assert json.loads(told.stdout)[0]["subject"] == "/v1/queues/shown"
     table = site.run("audit-log", client=root)
     assert table.returncode == 0 and "ACTOR" in table.stdout, table
 

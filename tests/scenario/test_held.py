@@ -152,7 +152,9 @@ def test_a_job_goes_on_when_its_credentials_are_taken(ann):
 def test_a_quota_of_two_is_never_passed_and_all_jobs_run(site, root, web, ann, tmp_path):
     root.put("/v1/quotas/dan", {"maxActive": 2}).expect(201)
     dan = site.client(web, "dan")
-    jobs = [dan.submit("sh", "-c", COUNTED, "job", str(tmp_path)) for _ in range(6)]
+    request = {"name": "test", "command": ["sh", "-c", COUNTED, "job", str(tmp_path)]}
+    items = dan.post("/v1/jobs:batch", {"jobs": [request] * 6}).expect(200).json["items"]
+    jobs = [item["job"]["id"] for item in items]
     wait_finished(dan, jobs)
     assert most_at_once(site, jobs) <= 2
     assert {int(dan.output(job)) for job in jobs} <= {1, 2}
