@@ -214,7 +214,7 @@ def test_of_submissions(site, web, admin):
     ann.post("/v1/jobs", request, key).expect(201)
     ann.post("/v1/jobs", request, key).expect(200)
     ann.post("/v1/jobs", request | {"name": "other"}, key).expect(422)
-    ann.post("/v1/jobs?wait=20", request).expect(200)
+    ann.post("/v1/jobs?wait=50", request).expect(200)
     long = ann.post("/v1/jobs?wait=1", {"name": "long", "command": ["sleep", "60"]}).expect(202)
     ann.get(f"/v1/jobs/{long.json['id']}?wait=1").expect(202)
     ann.post(f"/v1/jobs/{long.json['id']}/cancel").expect(200, 202)

@@ -222,7 +222,7 @@ def test_a_row_that_is_rolled_back_holds_nobody_up_for_long(ann, vic, slow):
     after = ann.submit("/bin/true")
     slow.run("ROLLBACK")
     seen = stream.until(lambda event: event.data["to"] == "FINISHED" and event.data["job"] == after,
-                        timeout_s=15)
+                        timeout_s=30)
     stream.close()
     assert "never" not in {event.data["kind"] for event in seen}
 

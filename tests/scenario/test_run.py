@@ -101,7 +101,7 @@ def test_output_of_a_part_is_served(ann):
 
 
 def test_a_waiting_submission_answers_with_the_finished_job(ann):
-    answer = ann.post("/v1/jobs?wait=20", {"name": "w", "command": ["true"]}).expect(200, 201)
+    answer = ann.post("/v1/jobs?wait=50", {"name": "w", "command": ["true"]}).expect(200, 201)
     assert answer.json["status"] == "FINISHED"
 
 

@@ -85,7 +85,7 @@ def test_a_job_runs_from_its_submission_to_its_output_over_https(site, web):
     assert ann.wait_end(job)["status"] == "FINISHED"
     assert ann.output(job) == b"over tls\n"
     waited = ann.submit("sh", "-c", "sleep 0.3; head -c 300000 /dev/zero")
-    assert ann.get(f"/v1/jobs/{waited}?wait=20").json["status"] == "FINISHED"
+    assert ann.get(f"/v1/jobs/{waited}?wait=50").json["status"] == "FINISHED"
     assert len(ann.output(waited)) == 300000
     answer = ann.get("/livez").expect(200)
     assert answer.headers["Strict-Transport-Security"] == "max-age=31536000"

@@ -64,7 +64,7 @@ class Stream:
             pass
         return filled
 
-    def next(self, timeout_s=10.0):
+    def next(self, timeout_s=30.0):
         """The next event; None when none came in time or the stream is over."""
         deadline = time.monotonic() + timeout_s
         while True:
@@ -91,7 +91,7 @@ class Stream:
             WITNESS.note_event(self.port, "JobEvent", event.data)
         return event
 
-    def begun(self, timeout_s=10.0):
+    def begun(self, timeout_s=30.0):
         """Waits until the stream has told where it begins."""
         deadline = time.monotonic() + timeout_s
         while b"\n\n" not in self.bytes:
@@ -100,7 +100,7 @@ class Stream:
         assert self._parse(frame.decode()) is None, f"not a beginning: {frame}"
         return self
 
-    def until(self, condition, timeout_s=20.0):
+    def until(self, condition, timeout_s=60.0):
         """All events up to the first for which the condition holds."""
         deadline = time.monotonic() + timeout_s
         seen = []
