@@ -29,6 +29,7 @@ struct tcp_proxy {
     unsigned cuts_asked, cuts_done; /* a change of mode is a turn of the thread, too */
     bool cut, stop;
     struct pair pairs[PAIRS_MAX];
+    char chunk[CHUNK_BYTES]; /* the thread's */
 };
 
 static void close_pair(struct pair *pair)
@@ -55,11 +56,10 @@ static void accept_one(struct tcp_proxy *proxy)
     fd_close(&fd);
 }
 
-static void pass_on(struct pair *pair, int from)
+static void pass_on(struct tcp_proxy *proxy, struct pair *pair, int from)
 {
-    static char chunk[CHUNK_BYTES]; /* of the one thread of the one proxy that a test has */
-    ssize_t got = recv(pair->fd[from], chunk, sizeof(chunk), MSG_DONTWAIT);
-    if (got <= 0 || send(pair->fd[1 - from], chunk, (size_t)got, MSG_NOSIGNAL) != got)
+    ssize_t got = recv(pair->fd[from], proxy->chunk, sizeof(proxy->chunk), MSG_DONTWAIT);
+    if (got <= 0 || send(pair->fd[1 - from], proxy->chunk, (size_t)got, MSG_NOSIGNAL) != got)
         close_pair(pair);
 }
 
@@ -109,7 +109,7 @@ static void *proxy_main(void *arg)
         for (size_t i = 2; i < count; i++) {
             struct pair *pair = &proxy->pairs[(i - 2) / 2];
             if (polls[i].revents && pair->fd[0] == polls[i & ~(size_t)1].fd && pair->fd[0] >= 0)
-                pass_on(pair, (int)(i % 2));
+                pass_on(proxy, pair, (int)(i % 2));
         }
     }
     return NULL;
