@@ -302,7 +302,8 @@ static bool came_up_again(struct bus_publisher *pub, uint64_t connects)
     struct bus_stats stats = {0};
     for (; stats.connects <= connects && clock_mono_ms() < deadline; (void)usleep(5000))
         bus_publisher_stats(pub, &stats);
-    return stats.connects > connects;
+    /* It is counted before it is up. */
+    return stats.connects > connects && bus_publisher_wait_up(pub, deadline);
 }
 
 /* The same broker by two ways, of which one is open at a time, and one that leads nowhere. */
