@@ -2,9 +2,13 @@
 #include "webapp/probe.h"
 
 #include "common/base/clock.h"
+#include "common/service/presence.h"
 #include "common/service/servers.h"
+#include "common/store/hook_send.h"
 #include "common/store/job_store.h"
 #include "common/store/outbox_store.h"
+#include "common/store/process_store.h"
+#include "common/store/retention_store.h"
 
 #include <pthread.h>
 
@@ -35,6 +39,7 @@ struct probe {
     struct job_count *jobs;
     size_t job_count;
     int64_t outbox_rows;
+    int64_t hook_lag_s;
     int64_t counted_ms; /* 0: never */
 };
 
@@ -50,13 +55,44 @@ static void find_database(struct probe *probe)
     pthread_mutex_unlock(&probe->lock);
 }
 
+static enum err_code find_sender(struct store *store, bool *ret_runs, struct err *err)
+{
+    struct process_row *rows = NULL;
+    size_t count = 0;
+    enum err_code rc = process_store_list(store, PRESENCE_MS, &rows, &count, err);
+    *ret_runs = false;
+    for (size_t i = 0; rc == ERR_OK && i < count; i++)
+        *ret_runs = *ret_runs || strcmp(rows[i].service, "sluice-webhook") == 0;
+    free(rows);
+    return rc;
+}
+
+/* While somebody sends, that a delivery waits is its receiver's doing. */
+static enum err_code find_hook_lag(struct store *store, int64_t *ret_us, struct err *err)
+{
+    struct retention_row row = {0};
+    uint64_t waiting = 0;
+    int64_t due_us = 0;
+    bool runs = false;
+    enum err_code rc = retention_store_get(store, &row, err);
+    if (rc == ERR_OK)
+        rc = find_sender(store, &runs, err);
+    if (rc == ERR_OK && !runs)
+        rc = hook_waiting(store, &waiting, &due_us, err);
+    int64_t unseen_us = row.hook_us > 0 ? row.now_us - row.hook_us : 0;
+    *ret_us = unseen_us > due_us ? unseen_us : due_us;
+    return rc;
+}
+
 static void find_counts(struct probe *probe)
 {
     struct job_count *jobs = NULL;
     size_t count = 0;
     uint64_t rows = 0;
+    int64_t lag_us = 0;
     struct err err = {0};
     if (outbox_store_count(probe->store, &rows, &err) != ERR_OK ||
+        find_hook_lag(probe->store, &lag_us, &err) != ERR_OK ||
         job_store_counts(probe->store, &jobs, &count, &err) != ERR_OK)
         return;
     pthread_mutex_lock(&probe->lock);
@@ -64,6 +100,7 @@ static void find_counts(struct probe *probe)
     probe->jobs = jobs;
     probe->job_count = count;
     probe->outbox_rows = (int64_t)rows;
+    probe->hook_lag_s = lag_us / 1000000;
     probe->counted_ms = clock_mono_ms();
     pthread_mutex_unlock(&probe->lock);
     free(old);
@@ -216,6 +253,14 @@ int64_t probe_outbox_rows(struct probe *probe)
     int64_t rows = is_known(probe) ? probe->outbox_rows : -1;
     pthread_mutex_unlock(&probe->lock);
     return rows;
+}
+
+int64_t probe_hook_lag_s(struct probe *probe)
+{
+    pthread_mutex_lock(&probe->lock);
+    int64_t lag_s = is_known(probe) ? probe->hook_lag_s : -1;
+    pthread_mutex_unlock(&probe->lock);
+    return lag_s;
 }
 
 /* Each web process of a site tells the same numbers: take their maximum, not their sum. */

@@ -22,6 +22,9 @@ MUST_USE enum err_code probe_database(struct probe *probe, struct err *err);
  * waits for them only where they are found quickly, or where there are none yet. */
 void probe_count(struct probe *probe);
 int64_t probe_outbox_rows(struct probe *probe); /* -1: not known */
+/* So long ago was what sluice-webhook has not looked through while somebody subscribes, or so long
+ * something has waited to be sent while none runs. 0: there is nothing; -1: not known. */
+int64_t probe_hook_lag_s(struct probe *probe);
 /* sluice_jobs and sluice_oldest_age_seconds; nothing while they are not known. */
 void probe_write_jobs(struct probe *probe, struct buf *text);
 

@@ -82,6 +82,12 @@ static int64_t read_outbox(void *arg)
     return probe_outbox_rows(web->probe);
 }
 
+static int64_t read_hook_lag(void *arg)
+{
+    const struct web *web = arg;
+    return probe_hook_lag_s(web->probe);
+}
+
 static int64_t read_broker(void *arg)
 {
     const struct web *web = arg;
@@ -157,6 +163,10 @@ static struct metric gauges[] = {
                       read_overloaded),
     METRIC_GAUGE_OF("sluice_outbox_rows", "Messages promised and not confirmed; -1: unknown",
                     read_outbox),
+    METRIC_GAUGE_OF("sluice_webhook_lag_seconds",
+                    "How long ago the oldest event was that sluice-webhook has not looked through "
+                    "while somebody subscribes, or that waits while none runs; -1: unknown",
+                    read_hook_lag),
     METRIC_GAUGE_OF("sluice_broker_up", "1 while the broker takes messages", read_broker),
     METRIC_GAUGE_OF("sluice_db_connections_in_use", "Database connections at work", read_db_in_use),
 };

@@ -23,7 +23,8 @@ NAMED = {
                  "sluice_fenced_writes_total"],
     "alternate": ["sluice_dead_messages"],
     "deadletter": ["sluice_dead_messages"],
-    "webhook": ["sluice_webhook_waiting", "sluice_webhook_leading", "sluice_webhook_behind_events"],
+    "webhook": ["sluice_webhook_waiting", "sluice_webhook_leading", "sluice_webhook_behind_events",
+                "sluice_webhook_oldest_age_seconds", "sluice_webhook_attempts_total"],
 }
 
 

@@ -2,6 +2,7 @@
 """Webhooks: told at least once, in order per job, signed, and never to where they must not go."""
 
 import json
+import re
 import signal
 import socket
 
@@ -265,6 +266,9 @@ def test_a_sender_that_dies_after_the_call_calls_again_with_the_same_id(fresh):
         job = run(ann)
         sender.wait()
         ann.wait_end(job)
+        fresh.sql("DELETE FROM processes WHERE service = 'sluice-webhook'")  # as if it were old
+        wait_until("the lag to be told", lambda: re.search(
+            r"^sluice_webhook_lag_seconds [1-9]", ann.get("/metrics").expect(200).body.decode(), re.M))
         fresh.reader("webhook", "next", **QUICK, **HERE)
         wait_until("both", lambda: states_of(ann, job) == ["delivered", "delivered"], 30)
         assert [call.to for call in receiver.of(job)] == ["PENDING", "PENDING", "FINISHED"]
