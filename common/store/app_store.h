@@ -29,7 +29,7 @@ MUST_USE enum err_code app_store_list(struct store *store, const char *tenant,
                                       struct app_list *ret_list, struct err *err);
 MUST_USE enum err_code app_store_get(struct store *store, const char *tenant, const char *id,
                                      const char *app_version, struct app *ret_app, struct err *err);
-/* expect_version as in queue_store_put. */
+/* Writes the definition; a new one is enabled. expect_version as in queue_store_put. */
 MUST_USE enum err_code app_store_put(struct store *store, const struct app *app,
                                      uint32_t expect_version, uint32_t *ret_version, bool *ret_made,
                                      struct err *err);

@@ -42,10 +42,9 @@ void job_queue_list_done(struct job_queue_list *list);
 MUST_USE enum err_code queue_store_get(struct store *store, const char *tenant, const char *name,
                                        struct job_queue *ret_queue, struct err *err);
 void job_queue_done(struct job_queue *queue);
-/* expect_version 0: any, or none (made if missing); QUEUE_MUST_BE_NEW: only if missing; else only
- * this one: ERR_PRECONDITION. ERR_CONFLICT: the priority is taken (err.text names the queue that
- * has it). ret_version is that of the stored row; *ret_made tells a new one. */
-#define QUEUE_MUST_BE_NEW UINT32_MAX
+/* expect_version: a version or EXPECT_...; ERR_PRECONDITION. ERR_CONFLICT: the priority is taken
+ * (err.text names the queue that has it). ret_version is that of the stored row; *ret_made tells a
+ * new one. */
 MUST_USE enum err_code queue_store_put(struct store *store, const struct job_queue *queue,
                                        uint32_t expect_version, uint32_t *ret_version,
                                        bool *ret_made, struct err *err);

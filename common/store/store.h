@@ -41,6 +41,11 @@ MUST_USE enum err_code store_ping(struct store *store, struct err *err);
  * *stop becomes true. */
 MUST_USE enum err_code store_wait_ready(struct store *store, const volatile bool *stop,
                                         struct err *err);
+/* What a change expects of the version of the row that it finds: this one, or one of these. */
+#define EXPECT_ANY 0                 /* also that there is none */
+#define EXPECT_NONE UINT32_MAX       /* there is none */
+#define EXPECT_SOME (UINT32_MAX - 1) /* there is one */
+
 /* Must be the last call of every thread that used the store. */
 void store_thread_end(void);
 

@@ -7,10 +7,13 @@
 #include "common/base/fault.h"
 #include "common/store/app_store.h"
 #include "common/store/db.h"
+#include "common/store/hook_store.h"
 #include "common/store/job_store.h"
 #include "common/store/outbox_store.h"
 #include "common/store/pool.h"
 #include "common/store/queue_store.h"
+#include "common/store/quota_store.h"
+#include "common/store/system_store.h"
 #include "common/store/worker_store.h"
 
 #include <pthread.h>
@@ -149,7 +152,7 @@ static void changes_of_queues_and_apps_are_settled_too(void **unused)
         uint32_t version = 0;
         bool made = false;
         fault_arm(losses[i]);
-        assert_ok(queue_store_put(test.store, &queue, QUEUE_MUST_BE_NEW, &version, &made, &err));
+        assert_ok(queue_store_put(test.store, &queue, EXPECT_NONE, &version, &made, &err));
         assert_true(made);
         fault_arm(losses[i]);
         queue.priority = 6;
@@ -158,10 +161,48 @@ static void changes_of_queues_and_apps_are_settled_too(void **unused)
         fault_arm(losses[i]);
         assert_ok(queue_store_delete(test.store, "acme", "q", 2, &err));
         fault_arm(losses[i]);
-        assert_ok(app_store_put(test.store, &app, QUEUE_MUST_BE_NEW, &version, &made, &err));
+        assert_ok(app_store_put(test.store, &app, EXPECT_NONE, &version, &made, &err));
         assert_int_equal(version, 1);
         fault_arm(losses[i]);
         assert_ok(app_store_delete(test.store, "acme", "a", "1", 1, &err));
+    }
+    fault_arm("");
+}
+
+static void changes_of_systems_quotas_and_subscriptions_are_settled_too(void **unused)
+{
+    (void)unused;
+    for (size_t i = 0; i < ARRAY_LEN(losses); i++) {
+        struct err err = {0};
+        struct job_system west = {.tenant = "acme", .id = "s", .kind = "local"};
+        struct quota quota = {.tenant = "acme", .owner = "ann", .max_active = 3};
+        struct subscription hook = {.tenant = "acme", .name = "h", .owner = "ann", .states = 1};
+        const uint8_t seed[HOOK_SEED_SIZE] = {1};
+        uint32_t version = 0;
+        bool made = false;
+        for (uint32_t has = 0; has < 2; has++) { /* made, then changed */
+            const uint32_t expect = has ? has : EXPECT_NONE;
+            hook.id = uuid_v7();
+            (void)snprintf(hook.url, sizeof(hook.url), "http://a/%u", has);
+            (void)snprintf(west.description, sizeof(west.description), "%u", has);
+            quota.max_active++;
+            fault_arm(losses[i]);
+            assert_ok(system_store_put(test.store, &west, expect, &version, &made, &err));
+            assert_int_equal(version, has + 1);
+            assert_int_equal(made, !has);
+            fault_arm(losses[i]);
+            assert_ok(quota_store_put(test.store, &quota, expect, &version, &made, &err));
+            assert_int_equal(version, has + 1);
+            fault_arm(losses[i]);
+            assert_ok(hook_store_put(test.store, &hook, expect, seed, &made, &err));
+            assert_int_equal(made, !has);
+        }
+        fault_arm(losses[i]);
+        assert_ok(system_store_delete(test.store, "acme", "s", 2, &err));
+        fault_arm(losses[i]);
+        assert_ok(quota_store_delete(test.store, "acme", "ann", 2, &err));
+        fault_arm(losses[i]);
+        assert_ok(hook_store_delete(test.store, "acme", "h", 2, &err));
     }
     fault_arm("");
 }
@@ -411,6 +452,7 @@ int main(void)
         TEST(a_hand_back_is_settled_whatever_became_of_its_commit),
         TEST(a_cancel_is_settled_whatever_became_of_its_commit),
         TEST(changes_of_queues_and_apps_are_settled_too),
+        TEST(changes_of_systems_quotas_and_subscriptions_are_settled_too),
 #endif
         TEST(idle_connections_that_were_cut_off_are_replaced_unseen),
         TEST(under_load_cut_connections_lose_and_double_nothing),

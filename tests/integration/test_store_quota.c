@@ -81,9 +81,9 @@ static void a_system_is_made_changed_disabled_and_deleted(void **unused)
     size_t count = 0;
     uint32_t version = 0;
     bool is_new = false;
-    assert_ok(system_store_put(test.store, &made, QUEUE_MUST_BE_NEW, &version, &is_new, &err));
+    assert_ok(system_store_put(test.store, &made, EXPECT_NONE, &version, &is_new, &err));
     assert_true(is_new);
-    assert_code(system_store_put(test.store, &made, QUEUE_MUST_BE_NEW, &version, &is_new, &err),
+    assert_code(system_store_put(test.store, &made, EXPECT_NONE, &version, &is_new, &err),
                 ERR_PRECONDITION);
     err_clear(&err);
     made.max_active_per_owner = 2;

@@ -70,7 +70,7 @@ static void a_queue_is_written_read_and_listed_by_priority(void **unused)
     bool made = false;
     slow.max_seconds = 60;
     assert_ok(queue_store_version(test.store, &before, &err));
-    assert_ok(queue_store_put(test.store, &slow, QUEUE_MUST_BE_NEW, &version, &made, &err));
+    assert_ok(queue_store_put(test.store, &slow, EXPECT_NONE, &version, &made, &err));
     assert_ok(queue_store_put(test.store, &quick, 0, &version, &made, &err));
     assert_true(made);
     assert_int_equal(version, 1);
@@ -97,7 +97,7 @@ static void a_change_needs_the_version_that_was_read(void **unused)
     struct job_queue quick = a_queue("quick", 50, filter);
     uint32_t version = 0;
     bool made = true;
-    assert_code(queue_store_put(test.store, &quick, QUEUE_MUST_BE_NEW, &version, &made, &err),
+    assert_code(queue_store_put(test.store, &quick, EXPECT_NONE, &version, &made, &err),
                 ERR_PRECONDITION);
     err_clear(&err);
     assert_code(queue_store_put(test.store, &quick, 9, &version, &made, &err), ERR_PRECONDITION);
@@ -158,7 +158,7 @@ static void an_application_is_made_changed_disabled_and_deleted(void **unused)
     bool made = false;
     assert_ok(app_store_put(test.store, &app, 0, &version, &made, &err));
     assert_true(made);
-    assert_code(app_store_put(test.store, &app, QUEUE_MUST_BE_NEW, &version, &made, &err),
+    assert_code(app_store_put(test.store, &app, EXPECT_NONE, &version, &made, &err),
                 ERR_PRECONDITION);
     err_clear(&err);
     assert_ok(app_store_put(test.store, &app, 1, &version, &made, &err));
