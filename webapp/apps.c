@@ -68,42 +68,20 @@ enum err_code app_get(struct request *req, struct err *err)
     return rc ? rc : reply_app(req, MHD_HTTP_OK, &name, err);
 }
 
-/* What stays as it is when a definition is replaced; must_exist as the request asked. */
-static enum err_code read_old(const struct request *req, const struct app_name *name,
-                              bool must_exist, bool *enabled, struct err *err)
-{
-    struct app app = {0};
-    enum err_code rc =
-        app_store_get(req->web->store, req->who.tenant, name->id, name->version, &app, err);
-    if (rc == ERR_OK)
-        *enabled = app.enabled;
-    app_done(&app);
-    if (rc != ERR_NOT_FOUND)
-        return rc;
-    err_clear(err);
-    if (!must_exist)
-        return ERR_OK;
-    return err_set(err, ERR_PRECONDITION, "there is no application %s version %s", name->id,
-                   name->version);
-}
-
 static enum err_code store_app(const struct request *req, const struct app_name *name,
                                bool *ret_made, struct err *err)
 {
-    struct entity_condition condition = {0};
+    uint32_t expect = EXPECT_ANY;
     uint32_t version = 0;
     TEXT_AUTO char *text = strdup(buf_text(&req->body));
-    struct app app = {.enabled = true, .definition = text};
+    struct app app = {.definition = text};
     (void)snprintf(app.tenant, sizeof(app.tenant), "%s", req->who.tenant);
     (void)snprintf(app.id, sizeof(app.id), "%s", name->id);
     (void)snprintf(app.app_version, sizeof(app.app_version), "%s", name->version);
     enum err_code rc =
-        text ? entity_condition(req, &condition, err) : err_set(err, ERR_NOMEM, "out of memory");
+        text ? entity_expect(req, &expect, err) : err_set(err, ERR_NOMEM, "out of memory");
     if (rc == ERR_OK)
-        rc = read_old(req, name, condition.must_exist, &app.enabled, err);
-    if (rc == ERR_OK)
-        rc =
-            app_store_put(req->web->store, &app, condition.expect_version, &version, ret_made, err);
+        rc = app_store_put(req->web->store, &app, expect, &version, ret_made, err);
     return rc;
 }
 
@@ -119,7 +97,6 @@ static void tell_waiting(const struct request *req, const struct app_name *name)
 enum err_code app_put(struct request *req, struct err *err)
 {
     struct app_name name;
-    char location[160];
     bool made = false;
     enum err_code rc = name_of(req, &name, err);
     if (rc == ERR_OK && req->body.len > DEFINITION_LIMIT)
@@ -135,24 +112,20 @@ enum err_code app_put(struct request *req, struct err *err)
     tell_waiting(req, &name);
     log_event(LOG_INFO, "app.put", LOG_S("tenant", req->who.tenant), LOG_S("app", name.id),
               LOG_S("version", name.version), LOG_S("user", req->who.user));
-    (void)snprintf(location, sizeof(location), "/v1/apps/%s/%s", name.id, name.version);
     if (made)
-        reply_header(req, "Location", location);
+        reply_location(req);
     return ERR_OK;
 }
 
 enum err_code app_delete(struct request *req, struct err *err)
 {
     struct app_name name;
-    struct entity_condition condition = {0};
+    uint32_t expect = EXPECT_ANY;
     enum err_code rc = name_of(req, &name, err);
     if (rc == ERR_OK)
-        rc = entity_condition(req, &condition, err);
-    if (rc == ERR_OK && condition.expect_version == UINT32_MAX)
-        rc = err_set_at(err, ERR_INVALID, "If-None-Match", "it makes no sense with DELETE");
+        rc = entity_expect_old(req, &expect, err);
     if (rc == ERR_OK)
-        rc = app_store_delete(req->web->store, req->who.tenant, name.id, name.version,
-                              condition.expect_version, err);
+        rc = app_store_delete(req->web->store, req->who.tenant, name.id, name.version, expect, err);
     if (rc)
         return rc;
     log_event(LOG_INFO, "app.delete", LOG_S("tenant", req->who.tenant), LOG_S("app", name.id),

@@ -66,12 +66,7 @@ static enum err_code read_minutes(struct body *body, const struct member *member
 static enum err_code read_description(struct body *body, const struct member *member,
                                       struct err *err)
 {
-    const char *text = NULL;
-    enum err_code rc = member_text(member, sizeof(body->queue->description) - 1, &text, err);
-    if (rc)
-        return rc;
-    (void)snprintf(body->queue->description, sizeof(body->queue->description), "%s", text);
-    return ERR_OK;
+    return member_copy(member, body->queue->description, sizeof(body->queue->description), err);
 }
 
 static enum err_code read_member(struct body *body, const char *name, json_t *value,

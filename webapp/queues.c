@@ -181,30 +181,16 @@ static json_t *warnings_of(const struct request *req, const struct job_queue *qu
     return warnings;
 }
 
-static enum err_code check_exists(const struct request *req, const char *name, struct err *err)
-{
-    struct job_queue queue = {0};
-    enum err_code rc = queue_store_get(req->web->store, req->who.tenant, name, &queue, err);
-    job_queue_done(&queue);
-    if (rc != ERR_NOT_FOUND)
-        return rc;
-    err_clear(err);
-    return err_set(err, ERR_PRECONDITION, "there is no queue %s", name);
-}
-
 static enum err_code store_queue(struct request *req, const struct job_queue *queue, bool *ret_made,
                                  struct err *err)
 {
-    struct entity_condition condition = {0};
+    uint32_t expect = EXPECT_ANY;
     uint32_t version = 0;
-    enum err_code rc = entity_condition(req, &condition, err);
+    enum err_code rc = entity_expect(req, &expect, err);
     if (rc == ERR_OK)
         rc = ensure_tenant(req, err);
-    if (rc == ERR_OK && condition.must_exist)
-        rc = check_exists(req, queue->name, err);
     if (rc == ERR_OK)
-        rc = queue_store_put(req->web->store, queue, condition.expect_version, &version, ret_made,
-                             err);
+        rc = queue_store_put(req->web->store, queue, expect, &version, ret_made, err);
     if (rc)
         return rc;
     router_changed(req->web->router, req->who.tenant);
@@ -218,7 +204,6 @@ static enum err_code put_queue(struct request *req, json_t *root, struct filter_
 {
     AUTO(filter_free) struct filter *filter = NULL;
     struct job_queue queue = {.enabled = true};
-    char location[128];
     bool made = false;
     (void)snprintf(queue.tenant, sizeof(queue.tenant), "%s", req->who.tenant);
     (void)snprintf(queue.queue_type, sizeof(queue.queue_type), "%s",
@@ -233,9 +218,8 @@ static enum err_code put_queue(struct request *req, json_t *root, struct filter_
                          warnings_of(req, &queue, filter, report), err);
     if (rc)
         return rc;
-    (void)snprintf(location, sizeof(location), "/v1/queues/%s", queue.name);
     if (made)
-        reply_header(req, "Location", location);
+        reply_location(req);
     return ERR_OK;
 }
 
@@ -295,21 +279,14 @@ static void delete_from_broker(const struct request *req, const char *name)
 enum err_code queue_delete(struct request *req, struct err *err)
 {
     char name[QUEUE_NAME_SIZE];
-    struct entity_condition condition = {0};
     enum err_code rc = entity_name(req, 0, &name_rule, name, err);
     if (rc == ERR_OK)
-        rc = entity_condition(req, &condition, err);
-    if (rc == ERR_OK && condition.expect_version == UINT32_MAX)
-        rc = err_set_at(err, ERR_INVALID, "If-None-Match", "it makes no sense with DELETE");
-    if (rc == ERR_OK)
-        rc = queue_store_delete(req->web->store, req->who.tenant, name, condition.expect_version,
-                                err);
+        rc = entity_delete(req, queue_store_delete, name, err);
     if (rc)
         return rc;
     router_changed(req->web->router, req->who.tenant);
     log_event(LOG_INFO, "queue.delete", LOG_S("tenant", req->who.tenant), LOG_S("queue", name),
               LOG_S("user", req->who.user));
     delete_from_broker(req, name);
-    reply_empty(req, MHD_HTTP_NO_CONTENT);
     return ERR_OK;
 }

@@ -9,8 +9,6 @@
 #include "common/service/cause.h"
 #include "common/store/quota_store.h"
 
-#define LOCATION_LIMIT ((size_t)4096)
-
 /* A user as tokens name him, or "*" for the tenant. */
 static enum err_code owner_of(const struct request *req, char *ret_owner, struct err *err)
 {
@@ -101,44 +99,20 @@ static enum err_code read_body(const struct request *req, struct quota *row, str
     return ERR_OK;
 }
 
-static enum err_code store_quota(const struct request *req, const struct quota *row, bool *ret_made,
-                                 struct err *err)
-{
-    struct entity_condition condition;
-    struct quota old;
-    uint32_t version = 0;
-    enum err_code rc = entity_condition(req, &condition, err);
-    if (rc == ERR_OK && condition.must_exist)
-        rc = quota_store_get(req->web->store, row->tenant, row->owner, &old, err);
-    if (rc == ERR_NOT_FOUND) {
-        err_clear(err);
-        return err_set(err, ERR_PRECONDITION, "there is no quota for %s", row->owner);
-    }
-    if (rc == ERR_OK)
-        rc = quota_store_put(req->web->store, row, condition.expect_version, &version, ret_made,
-                             err);
-    return rc;
-}
-
-/* The path as it was sent: a user may have any name. */
-static void reply_location(struct request *req)
-{
-    BUF_AUTO struct buf path = BUF_INIT(LOCATION_LIMIT);
-    buf_add(&path, req->uri.raw, req->uri.path_length);
-    if (!path.failed)
-        reply_header(req, "Location", buf_text(&path));
-}
-
 enum err_code quota_put(struct request *req, struct err *err)
 {
     struct quota row = {0};
+    uint32_t expect = EXPECT_ANY;
+    uint32_t version = 0;
     bool made = false;
     (void)snprintf(row.tenant, sizeof(row.tenant), "%s", req->who.tenant);
     enum err_code rc = owner_of(req, row.owner, err);
     if (rc == ERR_OK)
         rc = read_body(req, &row, err);
     if (rc == ERR_OK)
-        rc = store_quota(req, &row, &made, err);
+        rc = entity_expect(req, &expect, err);
+    if (rc == ERR_OK)
+        rc = quota_store_put(req->web->store, &row, expect, &version, &made, err);
     if (rc == ERR_OK)
         rc = reply_quota(req, made ? MHD_HTTP_CREATED : MHD_HTTP_OK, row.owner, err);
     if (rc)
@@ -154,18 +128,13 @@ enum err_code quota_put(struct request *req, struct err *err)
 enum err_code quota_delete(struct request *req, struct err *err)
 {
     char owner[USER_SIZE];
-    struct entity_condition condition;
     enum err_code rc = owner_of(req, owner, err);
     if (rc == ERR_OK)
-        rc = entity_condition_of_delete(req, &condition, err);
-    if (rc == ERR_OK)
-        rc = quota_store_delete(req->web->store, req->who.tenant, owner, condition.expect_version,
-                                err);
+        rc = entity_delete(req, quota_store_delete, owner, err);
     if (rc)
         return rc;
     tell_room(req, owner);
     log_event(LOG_INFO, "quota.delete", LOG_S("tenant", req->who.tenant), LOG_S("owner", owner),
               LOG_S("user", req->who.user));
-    reply_empty(req, MHD_HTTP_NO_CONTENT);
     return ERR_OK;
 }

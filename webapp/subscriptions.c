@@ -106,12 +106,8 @@ static enum err_code read_member(struct subscription *row, const char *name, jso
             (void)snprintf(row->url, sizeof(row->url), "%s", text);
         return rc;
     }
-    if (strcmp(name, "description") == 0) {
-        rc = member_text(&member, sizeof(row->description) - 1, &text, err);
-        if (rc == ERR_OK)
-            (void)snprintf(row->description, sizeof(row->description), "%s", text);
-        return rc;
-    }
+    if (strcmp(name, "description") == 0)
+        return member_copy(&member, row->description, sizeof(row->description), err);
     return err_set_at(err, ERR_UNKNOWN_MEMBER, member.pointer,
                       "a subscription has url, states and description");
 }
@@ -135,28 +131,11 @@ static enum err_code read_body(const struct request *req, struct subscription *r
     return hook_url_allowed(req, row->url, "/url", err);
 }
 
-static enum err_code store_hook(const struct request *req, const struct subscription *row,
-                                const uint8_t *seed, bool *ret_made, struct err *err)
-{
-    struct entity_condition condition;
-    struct subscription old;
-    enum err_code rc = entity_condition(req, &condition, err);
-    if (rc == ERR_OK && condition.must_exist)
-        rc = hook_store_get(req->web->store, row->tenant, row->name, &old, err);
-    if (rc == ERR_NOT_FOUND) {
-        err_clear(err);
-        return err_set(err, ERR_PRECONDITION, "there is no subscription %s", row->name);
-    }
-    if (rc == ERR_OK)
-        rc = hook_store_put(req->web->store, row, condition.expect_version, seed, ret_made, err);
-    return rc;
-}
-
 enum err_code subscription_put(struct request *req, struct err *err)
 {
     struct subscription row = {.states = HOOK_STATES_DEFAULT};
     uint8_t seed[HOOK_SEED_SIZE];
-    char location[96];
+    uint32_t expect = EXPECT_ANY;
     bool made = false;
     row.id = uuid_v7();
     random_bytes(seed, sizeof(seed));
@@ -166,16 +145,17 @@ enum err_code subscription_put(struct request *req, struct err *err)
     if (rc == ERR_OK)
         rc = read_body(req, &row, err);
     if (rc == ERR_OK)
-        rc = store_hook(req, &row, seed, &made, err);
+        rc = entity_expect(req, &expect, err);
+    if (rc == ERR_OK)
+        rc = hook_store_put(req->web->store, &row, expect, seed, &made, err);
     if (rc == ERR_OK)
         rc = reply_hook(req, made ? MHD_HTTP_CREATED : MHD_HTTP_OK, row.name, made ? seed : NULL,
                         err);
     if (rc)
         return rc;
     log_change(req, "subscription.put", row.name);
-    (void)snprintf(location, sizeof(location), "/v1/subscriptions/%s", row.name);
     if (made)
-        reply_header(req, "Location", location);
+        reply_location(req);
     return ERR_OK;
 }
 
@@ -184,17 +164,12 @@ enum err_code subscription_put(struct request *req, struct err *err)
 enum err_code subscription_delete(struct request *req, struct err *err)
 {
     char name[HOOK_NAME_SIZE];
-    struct entity_condition condition;
     enum err_code rc = name_of(req, name, err);
     if (rc == ERR_OK)
-        rc = entity_condition_of_delete(req, &condition, err);
-    if (rc == ERR_OK)
-        rc = hook_store_delete(req->web->store, req->who.tenant, name, condition.expect_version,
-                               err);
+        rc = entity_delete(req, hook_store_delete, name, err);
     if (rc)
         return rc;
     log_change(req, "subscription.delete", name);
-    reply_empty(req, MHD_HTTP_NO_CONTENT);
     return ERR_OK;
 }
 

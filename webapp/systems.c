@@ -76,16 +76,6 @@ static enum err_code read_kind(struct job_system *row, const struct member *memb
     return rc;
 }
 
-static enum err_code read_description(struct job_system *row, const struct member *member,
-                                      struct err *err)
-{
-    const char *text = NULL;
-    enum err_code rc = member_text(member, sizeof(row->description) - 1, &text, err);
-    if (rc == ERR_OK)
-        (void)snprintf(row->description, sizeof(row->description), "%s", text);
-    return rc;
-}
-
 static enum err_code read_member(struct job_system *row, const char *name, json_t *value,
                                  struct err *err)
 {
@@ -93,7 +83,7 @@ static enum err_code read_member(struct job_system *row, const char *name, json_
     if (strcmp(name, "kind") == 0)
         return read_kind(row, &member, err);
     if (strcmp(name, "description") == 0)
-        return read_description(row, &member, err);
+        return member_copy(&member, row->description, sizeof(row->description), err);
     if (strcmp(name, "maxActive") == 0)
         return limit_read(&member, true, &row->max_active, err);
     if (strcmp(name, "maxActivePerOwner") == 0)
@@ -121,30 +111,6 @@ static enum err_code read_body(const struct request *req, struct job_system *row
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static enum err_code check_exists(const struct request *req, const char *id, struct err *err)
-{
-    struct job_system row;
-    enum err_code rc = system_store_get(req->web->store, req->who.tenant, id, &row, err);
-    if (rc != ERR_NOT_FOUND)
-        return rc;
-    err_clear(err);
-    return err_set(err, ERR_PRECONDITION, "there is no system %s", id);
-}
-
-static enum err_code store_system(const struct request *req, const struct job_system *row,
-                                  bool *ret_made, struct err *err)
-{
-    struct entity_condition condition;
-    uint32_t version = 0;
-    enum err_code rc = entity_condition(req, &condition, err);
-    if (rc == ERR_OK && condition.must_exist)
-        rc = check_exists(req, row->id, err);
-    if (rc == ERR_OK)
-        rc = system_store_put(req->web->store, row, condition.expect_version, &version, ret_made,
-                              err);
-    return rc;
-}
-
 static void log_change(const struct request *req, const char *event, const char *id)
 {
     log_event(LOG_INFO, event, LOG_S("tenant", req->who.tenant), LOG_S("system", id),
@@ -162,14 +128,17 @@ static void tell_waiting(const struct request *req, const char *id)
 enum err_code system_put(struct request *req, struct err *err)
 {
     struct job_system row = {.kind = "local"};
-    char location[96];
+    uint32_t expect = EXPECT_ANY;
+    uint32_t version = 0;
     bool made = false;
     (void)snprintf(row.tenant, sizeof(row.tenant), "%s", req->who.tenant);
     enum err_code rc = id_of(req, row.id, err);
     if (rc == ERR_OK)
         rc = read_body(req, &row, err);
     if (rc == ERR_OK)
-        rc = store_system(req, &row, &made, err);
+        rc = entity_expect(req, &expect, err);
+    if (rc == ERR_OK)
+        rc = system_store_put(req->web->store, &row, expect, &version, &made, err);
     if (rc == ERR_OK)
         rc = reply_system(req, made ? MHD_HTTP_CREATED : MHD_HTTP_OK, row.id, err);
     if (rc)
@@ -178,26 +147,20 @@ enum err_code system_put(struct request *req, struct err *err)
     cause_tell_room(req->web->store, req->web->pub, &whose);
     tell_waiting(req, row.id);
     log_change(req, "system.put", row.id);
-    (void)snprintf(location, sizeof(location), "/v1/systems/%s", row.id);
     if (made)
-        reply_header(req, "Location", location);
+        reply_location(req);
     return ERR_OK;
 }
 
 enum err_code system_delete(struct request *req, struct err *err)
 {
     char id[SYSTEM_ID_SIZE];
-    struct entity_condition condition;
     enum err_code rc = id_of(req, id, err);
     if (rc == ERR_OK)
-        rc = entity_condition_of_delete(req, &condition, err);
-    if (rc == ERR_OK)
-        rc = system_store_delete(req->web->store, req->who.tenant, id, condition.expect_version,
-                                 err);
+        rc = entity_delete(req, system_store_delete, id, err);
     if (rc)
         return rc;
     log_change(req, "system.delete", id);
-    reply_empty(req, MHD_HTTP_NO_CONTENT);
     return ERR_OK;
 }
 

@@ -52,6 +52,15 @@ enum err_code member_text(const struct member *member, size_t max_bytes, const c
     return ERR_OK;
 }
 
+enum err_code member_copy(const struct member *member, char *ret_text, size_t size, struct err *err)
+{
+    const char *text = NULL;
+    enum err_code rc = member_text(member, size - 1, &text, err);
+    if (rc == ERR_OK)
+        (void)snprintf(ret_text, size, "%s", text);
+    return rc;
+}
+
 enum err_code member_u32(const struct member *member, uint32_t least, uint32_t most,
                          uint32_t *ret_value, struct err *err)
 {

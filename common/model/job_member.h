@@ -18,6 +18,9 @@ struct member member_item(const struct member *array, size_t index);
 
 MUST_USE enum err_code member_text(const struct member *member, size_t max_bytes,
                                    const char **ret_text, struct err *err);
+/* A copy of a text that fits size with its NUL. */
+MUST_USE enum err_code member_copy(const struct member *member, char *ret_text, size_t size,
+                                   struct err *err);
 MUST_USE enum err_code member_u32(const struct member *member, uint32_t least, uint32_t most,
                                   uint32_t *ret_value, struct err *err);
 MUST_USE enum err_code member_list(const struct member *member, size_t max_count, size_t max_bytes,
