@@ -51,18 +51,19 @@ enum err_code app_store_list(struct store *store, const char *tenant, struct app
                              struct err *err)
 {
     struct app row = {0};
+    struct rows rows = ROWS_OF(struct app);
     struct reading reading = {.stmt = DB_APP_LIST,
                               .args = DB_ARGS(db_text(tenant)),
                               .cols = APP_ROW_COLS(&row),
                               .row = &row,
                               .clear = clear_apps,
-                              .rows = ROWS_OF(struct app)};
+                              .rows = &rows};
     enum err_code rc = read_all(store, &reading, err);
     app_done(&row);
     if (rc)
         return rc;
-    ret_list->count = reading.rows.count;
-    ret_list->items = rows_take(&reading.rows);
+    ret_list->count = rows.count;
+    ret_list->items = rows_take(&rows);
     return ERR_OK;
 }
 

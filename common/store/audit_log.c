@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "common/store/audit_log.h"
 
-#include "common/store/pool.h"
-#include "common/store/rows.h"
+#include "common/store/reading.h"
 
 static const char *const outcome_texts[AUDIT_OUTCOME_COUNT] = {
     [AUDIT_DONE] = "done",
@@ -97,53 +96,47 @@ enum err_code audit_log_add(struct store *store, const struct audit_entry *entri
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-struct list {
-    const struct audit_query *query;
-    struct rows rows;
+struct row {
+    struct audit_entry entry;
+    char outcome[17];
 };
 
-static enum err_code read_list(struct txn *txn, void *ctx, struct err *err)
+static enum err_code complete(void *row, struct err *err)
 {
-    struct list *list = ctx;
-    const struct audit_query *query = list->query;
-    const char *outcome = query->has_outcome ? audit_outcome_text(query->outcome) : NULL;
-    struct audit_entry row = {0};
-    struct uuid last;
-    char text[17];
-    bool more = true;
-    memset(&last, 0xff, sizeof(last));
-    rows_clear(&list->rows);
-    enum err_code rc = db_select(
-        txn->db, query->actor ? DB_AUDIT_LOG_OF_ACTOR : DB_AUDIT_LOG_LIST,
-        DB_ARGS(db_text(query->tenant), db_uuid(query->after ? query->after : &last),
-                db_text(query->actor), db_text(query->action), db_text(query->subject),
-                db_text(outcome), db_u64((uint64_t)query->limit + 1)),
-        DB_COLS(COL_UUID(&row.id), COL_I64(&row.at_us), COL_TEXT(row.tenant), COL_TEXT(row.actor),
-                COL_TEXT(row.action), COL_TEXT(row.method), COL_TEXT(row.subject),
-                COL_TEXT(row.address), COL_TEXT(row.request_id), COL_TEXT(text),
-                COL_U32(&row.status), COL_U32(&row.code), COL_TEXT(row.detail)),
-        err);
-    while (rc == ERR_OK && more) {
-        rc = db_next(txn->db, &more, err);
-        if (rc == ERR_OK && more && !audit_outcome_parse(sv_of(text), &row.outcome))
-            rc = err_set(err, ERR_DB, "the database holds an outcome '%s' that is not known", text);
-        if (rc == ERR_OK && more)
-            rc = rows_add(&list->rows, &row, err);
-    }
-    db_end(txn->db);
-    return rc;
+    struct row *read = row;
+    return audit_outcome_parse(sv_of(read->outcome), &read->entry.outcome)
+               ? ERR_OK
+               : err_set(err, ERR_DB, "the database holds an outcome '%s' that is not known",
+                         read->outcome);
 }
 
 enum err_code audit_log_list(struct store *store, const struct audit_query *query,
                              struct audit_list *ret_list, struct err *err)
 {
-    struct list list = {.query = query, .rows = ROWS_OF(struct audit_entry)};
-    enum err_code rc = store_once(store, read_list, &list, err);
-    if (rc == ERR_OK) {
-        ret_list->more = list.rows.count > query->limit;
-        ret_list->count = ret_list->more ? query->limit : list.rows.count;
-        ret_list->items = rows_take(&list.rows);
-    }
-    rows_done(&list.rows);
-    return rc;
+    const char *outcome = query->has_outcome ? audit_outcome_text(query->outcome) : NULL;
+    struct row row = {.outcome = ""};
+    struct audit_entry *entry = &row.entry;
+    struct rows rows = ROWS_OF(struct audit_entry);
+    struct uuid last;
+    memset(&last, 0xff, sizeof(last));
+    struct reading reading = {
+        .stmt = query->actor ? DB_AUDIT_LOG_OF_ACTOR : DB_AUDIT_LOG_LIST,
+        .args = DB_ARGS(db_text(query->tenant), db_uuid(query->after ? query->after : &last),
+                        db_text(query->actor), db_text(query->action), db_text(query->subject),
+                        db_text(outcome), db_u64((uint64_t)query->limit + 1)),
+        .cols = DB_COLS(COL_UUID(&entry->id), COL_I64(&entry->at_us), COL_TEXT(entry->tenant),
+                        COL_TEXT(entry->actor), COL_TEXT(entry->action), COL_TEXT(entry->method),
+                        COL_TEXT(entry->subject), COL_TEXT(entry->address),
+                        COL_TEXT(entry->request_id), COL_TEXT(row.outcome), COL_U32(&entry->status),
+                        COL_U32(&entry->code), COL_TEXT(entry->detail)),
+        .row = &row,
+        .complete = complete,
+        .rows = &rows};
+    enum err_code rc = read_all(store, &reading, err);
+    if (rc)
+        return rc;
+    ret_list->more = rows.count > query->limit;
+    ret_list->count = ret_list->more ? query->limit : rows.count;
+    ret_list->items = rows_take(&rows);
+    return ERR_OK;
 }

@@ -3,7 +3,7 @@
 
 #include "common/model/job_state.h"
 #include "common/store/pool.h"
-#include "common/store/rows.h"
+#include "common/store/reading.h"
 
 struct check {
     enum db_stmt_id stmt;
@@ -26,19 +26,15 @@ static enum err_code run_check(struct txn *txn, struct audit *audit, const struc
                                struct err *err)
 {
     struct audit_breach breach = {.invariant = check->invariant, .rule = check->rule};
-    bool more = true;
-    struct db_args args = check->stmt == DB_AUDIT_OWNER_GONE
-                              ? DB_ARGS(db_i64(6 * audit->lease_us), db_u64(AUDIT_CHECK_MAX))
-                              : DB_ARGS(db_u64(AUDIT_CHECK_MAX));
-    enum err_code rc = db_select(txn->db, check->stmt, args,
-                                 DB_COLS(COL_TEXT(breach.subject), COL_TEXT(breach.detail)), err);
-    while (rc == ERR_OK && more) {
-        rc = db_next(txn->db, &more, err);
-        if (rc == ERR_OK && more)
-            rc = rows_add(&audit->rows, &breach, err);
-    }
-    db_end(txn->db);
-    return rc;
+    struct reading reading = {
+        .stmt = check->stmt,
+        .args = check->stmt == DB_AUDIT_OWNER_GONE
+                    ? DB_ARGS(db_i64(6 * audit->lease_us), db_u64(AUDIT_CHECK_MAX))
+                    : DB_ARGS(db_u64(AUDIT_CHECK_MAX)),
+        .cols = DB_COLS(COL_TEXT(breach.subject), COL_TEXT(breach.detail)),
+        .row = &breach,
+        .rows = &audit->rows};
+    return read_rows(txn->db, &reading, err);
 }
 
 /* A move to the state it is in is a note (a request to cancel, a message sent again). */

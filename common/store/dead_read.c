@@ -3,7 +3,7 @@
 #include "common/store/dead_store.h"
 
 #include "common/store/job_row.h"
-#include "common/store/rows.h"
+#include "common/store/reading.h"
 
 #include <assert.h>
 
@@ -33,8 +33,9 @@ struct dead_row {
         COL_I64(&(row)->message.acted_us), COL_I64(&(row)->message.created_us),                    \
         COL_I64(&(row)->message.seen_us)
 
-static enum err_code read_words(struct dead_row *row, struct err *err)
+static enum err_code read_words(void *read, struct err *err)
 {
+    struct dead_row *row = read;
     struct dead_message *message = &row->message;
     bool known = dead_state_parse(sv_of(row->state), &message->state);
     message->source =
@@ -57,81 +58,54 @@ static enum err_code no_such_message(const struct uuid *id, struct err *err)
     return err_set(err, ERR_NOT_FOUND, "there is no dead message %s", uuid_text(id, text));
 }
 
-struct one {
-    const char *tenant;
-    const struct uuid *id;
-    struct dead_row row;
-    bool found;
-};
-
-static enum err_code read_one(struct txn *txn, void *ctx_, struct err *err)
-{
-    struct one *ctx = ctx_;
-    return db_one(txn->db, DB_DEAD_GET, DB_ARGS(db_uuid(ctx->id), db_text(ctx->tenant)),
-                  DB_COLS(DEAD_ROW_COLS(&ctx->row), COL_HEAP(&ctx->row.message.body)), &ctx->found,
-                  err);
-}
-
 enum err_code dead_store_get(struct store *store, const char *tenant, const struct uuid *id,
                              struct dead_message *ret_message, struct err *err)
 {
-    struct one ctx = {.tenant = tenant, .id = id};
-    enum err_code rc = store_once(store, read_one, &ctx, err);
-    if (rc == ERR_OK)
-        rc = ctx.found ? read_words(&ctx.row, err) : no_such_message(id, err);
+    struct dead_row row = {.source = ""};
+    const struct reading reading = {.stmt = DB_DEAD_GET,
+                                    .args = DB_ARGS(db_uuid(id), db_text(tenant)),
+                                    .cols =
+                                        DB_COLS(DEAD_ROW_COLS(&row), COL_HEAP(&row.message.body)),
+                                    .row = &row,
+                                    .complete = read_words};
+    bool found = false;
+    enum err_code rc = read_one(store, &reading, &found, err);
+    if (rc == ERR_OK && !found)
+        rc = no_such_message(id, err);
     if (rc)
-        dead_message_done(&ctx.row.message);
+        dead_message_done(&row.message);
     else
-        *ret_message = ctx.row.message;
-    return rc;
-}
-
-struct listing {
-    const struct dead_query *query;
-    struct rows rows;
-};
-
-static enum err_code read_list(struct txn *txn, void *ctx_, struct err *err)
-{
-    struct listing *ctx = ctx_;
-    const struct dead_query *query = ctx->query;
-    struct uuid first;
-    struct dead_row row = {0};
-    bool more = true;
-    memset(first.bytes, 0xFF, sizeof(first.bytes));
-    const struct uuid *after = query->after ? query->after : &first;
-    struct db_args all =
-        DB_ARGS(db_text(query->tenant), db_uuid(after), db_u64((uint64_t)query->limit + 1));
-    struct db_args some = DB_ARGS(db_text(dead_state_text(query->state)), db_text(query->tenant),
-                                  db_uuid(after), db_u64((uint64_t)query->limit + 1));
-    rows_clear(&ctx->rows);
-    enum err_code rc = db_select(txn->db, query->has_state ? DB_DEAD_LIST_STATE : DB_DEAD_LIST,
-                                 query->has_state ? some : all, DB_COLS(DEAD_ROW_COLS(&row)), err);
-    while (rc == ERR_OK && more) {
-        rc = db_next(txn->db, &more, err);
-        if (rc || !more)
-            break;
-        rc = read_words(&row, err);
-        if (rc == ERR_OK)
-            rc = rows_add(&ctx->rows, &row.message, err);
-    }
-    db_end(txn->db);
+        *ret_message = row.message;
     return rc;
 }
 
 enum err_code dead_store_list(struct store *store, const struct dead_query *query,
                               struct dead_list *ret_list, struct err *err)
 {
-    struct listing ctx = {.query = query, .rows = ROWS_OF(struct dead_message)};
+    const struct db_arg tenant = db_text(query->tenant);
+    const struct db_arg limit = db_u64((uint64_t)query->limit + 1);
+    struct uuid first;
+    struct dead_row row = {.source = ""};
+    struct rows rows = ROWS_OF(struct dead_message);
+    memset(first.bytes, 0xFF, sizeof(first.bytes));
+    const struct db_arg after = db_uuid(query->after ? query->after : &first);
+    struct reading reading = {
+        .stmt = query->has_state ? DB_DEAD_LIST_STATE : DB_DEAD_LIST,
+        .args = query->has_state
+                    ? DB_ARGS(db_text(dead_state_text(query->state)), tenant, after, limit)
+                    : DB_ARGS(tenant, after, limit),
+        .cols = DB_COLS(DEAD_ROW_COLS(&row)),
+        .row = &row,
+        .complete = read_words,
+        .rows = &rows};
     assert(query->limit >= 1 && query->limit <= DEAD_PAGE_MAX);
-    enum err_code rc = store_once(store, read_list, &ctx, err);
-    if (rc == ERR_OK) {
-        ret_list->more = ctx.rows.count > query->limit;
-        ret_list->count = ret_list->more ? query->limit : ctx.rows.count;
-        ret_list->items = rows_take(&ctx.rows);
-    }
-    rows_done(&ctx.rows);
-    return rc;
+    enum err_code rc = read_all(store, &reading, err);
+    if (rc)
+        return rc;
+    ret_list->more = rows.count > query->limit;
+    ret_list->count = ret_list->more ? query->limit : rows.count;
+    ret_list->items = rows_take(&rows);
+    return ERR_OK;
 }
 
 /* ---- what people do -------------------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "common/store/hook_lead.h"
-#include "common/store/rows.h"
+#include "common/store/reading.h"
 
 #define FAN_OUT_ROWS 256  /* more than one event can have */
 #define FAN_OUT_SPAN 5000 /* of events looked through at once; fewer when each is for many */
@@ -27,20 +27,15 @@ static enum err_code read_events(struct txn *txn, struct fanning *fanning, uint6
                                  uint64_t upto, struct err *err)
 {
     struct hook_event row = {.seq = 0};
-    bool more = true;
     const struct db_arg from = db_u64(after);
     const struct db_arg to = db_u64(upto);
+    struct reading reading = {.stmt = DB_HOOK_FAN_OUT,
+                              .args = DB_ARGS(from, to, from, to, db_u64(FAN_OUT_ROWS)),
+                              .cols = EVENT_ROW_COLS(&row),
+                              .row = &row,
+                              .rows = &fanning->rows};
     rows_clear(&fanning->rows);
-    enum err_code rc =
-        db_select(txn->db, DB_HOOK_FAN_OUT, DB_ARGS(from, to, from, to, db_u64(FAN_OUT_ROWS)),
-                  EVENT_ROW_COLS(&row), err);
-    while (rc == ERR_OK && more) {
-        rc = db_next(txn->db, &more, err);
-        if (rc == ERR_OK && more)
-            rc = rows_add(&fanning->rows, &row, err);
-    }
-    db_end(txn->db);
-    return rc;
+    return read_rows(txn->db, &reading, err);
 }
 
 static enum err_code make_delivery(struct txn *txn, const struct hook_fan_out *out,

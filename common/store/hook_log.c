@@ -2,8 +2,7 @@
 #include "common/store/hook_store.h"
 
 #include "common/base/clock.h"
-#include "common/store/pool.h"
-#include "common/store/rows.h"
+#include "common/store/reading.h"
 
 #define VIEW_COL_LIST(row)                                                                         \
     COL_UUID(&(row)->id), COL_UUID(&(row)->subscription), COL_UUID(&(row)->job),                   \
@@ -29,8 +28,7 @@ struct page {
     struct rows rows;
 };
 
-static enum err_code select_page(struct txn *txn, const struct page *page,
-                                 struct delivery_view *row, struct err *err)
+static enum err_code read_page(struct store *store, struct page *page, struct err *err)
 {
     const struct delivery_query *query = page->query;
     const struct db_arg tenant = db_text(query->tenant);
@@ -39,40 +37,26 @@ static enum err_code select_page(struct txn *txn, const struct page *page,
     const struct db_arg state = db_text(query->state);
     const struct db_arg name = db_text(query->name);
     const struct db_arg most = db_u64(page->most);
-    const struct db_cols cols = DB_COLS(VIEW_COL_LIST(row));
-    if (query->job)
-        return db_select(txn->db, DB_DELIVERY_LIST_JOB,
-                         DB_ARGS(tenant, db_uuid(query->job), place, end, state, name, most), cols,
-                         err);
-    return db_select(txn->db, DB_DELIVERY_LIST, DB_ARGS(tenant, place, end, state, name, most),
-                     cols, err);
-}
-
-static enum err_code read_page(struct txn *txn, void *ctx, struct err *err)
-{
-    struct page *page = ctx;
     struct delivery_view row = {.seq = 0};
-    bool more = true;
-    rows_clear(&page->rows);
-    enum err_code rc = select_page(txn, page, &row, err);
-    while (rc == ERR_OK && more) {
-        rc = db_next(txn->db, &more, err);
-        if (rc == ERR_OK && more)
-            rc = rows_add(&page->rows, &row, err);
-    }
-    db_end(txn->db);
-    return rc;
+    struct reading reading = {
+        .stmt = query->job ? DB_DELIVERY_LIST_JOB : DB_DELIVERY_LIST,
+        .args = query->job ? DB_ARGS(tenant, db_uuid(query->job), place, end, state, name, most)
+                           : DB_ARGS(tenant, place, end, state, name, most),
+        .cols = DB_COLS(VIEW_COL_LIST(&row)),
+        .row = &row,
+        .rows = &page->rows};
+    return read_all(store, &reading, err);
 }
 
-static enum err_code read_end(struct txn *txn, void *ctx, struct err *err)
+static enum err_code read_end(struct store *store, struct page *page, struct err *err)
 {
-    struct page *page = ctx;
     const struct delivery_query *query = page->query;
     page->end = (struct uuid){{0}};
-    return db_one(
-        txn->db, DB_DELIVERY_END,
-        DB_ARGS(db_text(query->tenant), db_uuid(&page->place), db_u64(query->stretch - 1)),
-        DB_COLS(COL_UUID(&page->end)), &page->has_end, err);
+    const struct reading reading = {
+        .stmt = DB_DELIVERY_END,
+        .args = DB_ARGS(db_text(query->tenant), db_uuid(&page->place), db_u64(query->stretch - 1)),
+        .cols = DB_COLS(COL_UUID(&page->end))};
+    return read_one(store, &reading, &page->has_end, err);
 }
 
 static enum err_code add_found(struct page *page, struct rows *found, struct err *err)
@@ -95,9 +79,9 @@ static enum err_code look_through(struct store *store, struct page *page, struct
     enum err_code rc = ERR_OK;
     while (rc == ERR_OK && goes_on) {
         page->most = query->limit + 1 - (uint32_t)found->count;
-        rc = stretches ? store_once(store, read_end, page, err) : ERR_OK;
+        rc = stretches ? read_end(store, page, err) : ERR_OK;
         if (rc == ERR_OK)
-            rc = store_once(store, read_page, page, err);
+            rc = read_page(store, page, err);
         if (rc == ERR_OK)
             rc = add_found(page, found, err);
         page->place = page->end;

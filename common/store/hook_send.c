@@ -3,7 +3,7 @@
 
 #include "common/base/fault.h"
 #include "common/store/hook_lead.h"
-#include "common/store/rows.h"
+#include "common/store/reading.h"
 
 #define DROP_ROWS 500
 #define LATE_ROWS 100
@@ -45,12 +45,6 @@ enum err_code hook_lanes(struct store *store, const struct uuid *after,
     return rc;
 }
 
-struct due {
-    const struct uuid *lane;
-    uint32_t limit;
-    struct rows rows; /* hook_delivery */
-};
-
 static void free_bodies(struct rows *rows)
 {
     struct hook_delivery *items = rows->items;
@@ -61,47 +55,33 @@ static void free_bodies(struct rows *rows)
 
 #define SEED_COL(array, has) ((struct db_col){DB_COL_BYTES, (array), sizeof(array), (has)})
 
-static enum err_code read_due(struct txn *txn, void *ctx, struct err *err)
-{
-    struct due *due = ctx;
-    struct hook_delivery row = {.body = NULL};
-    bool more = true;
-    free_bodies(&due->rows);
-    enum err_code rc = db_select(
-        txn->db, DB_DELIVERY_DUE, DB_ARGS(db_uuid(due->lane), db_u64(due->limit)),
-        DB_COLS(COL_UUID(&row.id), COL_UUID(&row.subscription), COL_TEXT(row.tenant),
-                COL_UUID(&row.job), COL_TEXT(row.event), COL_U32(&row.attempts),
-                COL_I64(&row.age_us), COL_HEAP(&row.body), COL_BOOL(&row.is_wanted),
-                COL_TEXT(row.url), COL_BOOL(&row.lacks_secret), SEED_COL(row.seed, &row.has_seed),
-                SEED_COL(row.old_seed, &row.has_old_seed)),
-        err);
-    while (rc == ERR_OK && more) {
-        rc = db_next(txn->db, &more, err);
-        row.lane = *due->lane;
-        if (rc == ERR_OK && more)
-            rc = rows_add(&due->rows, &row, err);
-        if (rc == ERR_OK && more)
-            row.body = NULL; /* the copy has it */
-    }
-    db_end(txn->db);
-    free(row.body);
-    return rc;
-}
-
 enum err_code hook_due(struct store *store, const struct uuid *lane, uint32_t limit,
                        struct hook_delivery **ret_items, size_t *ret_count, struct err *err)
 {
-    struct due due = {.lane = lane, .limit = limit, .rows = ROWS_OF(struct hook_delivery)};
-    enum err_code rc = store_once(store, read_due, &due, err);
+    struct hook_delivery row = {.body = NULL};
+    struct rows rows = ROWS_OF(struct hook_delivery);
+    struct reading reading = {
+        .stmt = DB_DELIVERY_DUE,
+        .args = DB_ARGS(db_uuid(lane), db_u64(limit)),
+        .cols =
+            DB_COLS(COL_UUID(&row.id), COL_UUID(&row.subscription), COL_TEXT(row.tenant),
+                    COL_UUID(&row.job), COL_TEXT(row.event), COL_U32(&row.attempts),
+                    COL_I64(&row.age_us), COL_HEAP(&row.body), COL_BOOL(&row.is_wanted),
+                    COL_TEXT(row.url), COL_BOOL(&row.lacks_secret),
+                    SEED_COL(row.seed, &row.has_seed), SEED_COL(row.old_seed, &row.has_old_seed)),
+        .row = &row,
+        .clear = free_bodies,
+        .rows = &rows};
+    enum err_code rc = read_all(store, &reading, err);
     FAULT("webhook.due_read");
-    if (rc == ERR_OK) {
-        *ret_count = due.rows.count;
-        *ret_items = rows_take(&due.rows);
-    } else {
-        free_bodies(&due.rows);
-    }
-    rows_done(&due.rows);
-    return rc;
+    free(row.body);
+    if (rc)
+        return rc;
+    *ret_count = rows.count;
+    *ret_items = rows_take(&rows);
+    for (size_t i = 0; i < *ret_count; i++)
+        (*ret_items)[i].lane = *lane;
+    return ERR_OK;
 }
 
 /* ---- what came of it ---------------------------------------------------------------------------

@@ -43,17 +43,18 @@ enum err_code hook_store_list(struct store *store, const char *tenant,
                               struct subscription **ret_items, size_t *ret_count, struct err *err)
 {
     struct hook_row row;
+    struct rows rows = ROWS_OF(struct subscription);
     struct reading reading = {.stmt = DB_HOOK_LIST,
                               .args = DB_ARGS(db_text(tenant)),
                               .cols = HOOK_ROW_COLS(&row),
                               .row = &row,
                               .complete = read_states,
-                              .rows = ROWS_OF(struct subscription)};
+                              .rows = &rows};
     enum err_code rc = read_all(store, &reading, err);
     if (rc)
         return rc;
-    *ret_count = reading.rows.count;
-    *ret_items = rows_take(&reading.rows);
+    *ret_count = rows.count;
+    *ret_items = rows_take(&rows);
     return ERR_OK;
 }
 

@@ -2,7 +2,7 @@
 #include "common/store/job_row.h"
 
 #include "common/base/fault.h"
-#include "common/store/rows.h"
+#include "common/store/reading.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -70,56 +70,45 @@ enum err_code job_store_hand_back(struct store *store, const struct job_hold *ho
 /* ---- the jobs of a worker ------------------------------------------------------------------- */
 
 struct held {
-    enum db_stmt_id stmt;
-    const struct uuid *worker;
-    struct rows rows;
-};
-
-static enum err_code read_held(struct txn *txn, void *ctx, struct err *err)
-{
-    struct held *held = ctx;
     struct job_hold_row row;
     char status[STATE_TEXT_SIZE];
-    bool more = true;
-    rows_clear(&held->rows);
-    enum err_code rc =
-        db_select(txn->db, held->stmt, DB_ARGS(db_uuid(held->worker)),
-                  DB_COLS(COL_UUID(&row.id), COL_U64(&row.fence), COL_TEXT(status)), err);
-    while (rc == ERR_OK && more) {
-        rc = db_next(txn->db, &more, err);
-        if (rc == ERR_OK && more)
-            rc = state_of(status, &row.status, err);
-        if (rc == ERR_OK && more)
-            rc = rows_add(&held->rows, &row, err);
-    }
-    db_end(txn->db);
-    return rc;
+};
+
+static enum err_code complete(void *row, struct err *err)
+{
+    struct held *held = row;
+    return state_of(held->status, &held->row.status, err);
 }
 
-static enum err_code list_held(struct store *store, struct held *held,
+static enum err_code list_held(struct store *store, enum db_stmt_id stmt, const struct uuid *worker,
                                struct job_hold_row **ret_rows, size_t *ret_count, struct err *err)
 {
-    held->rows = ROWS_OF(struct job_hold_row);
-    enum err_code rc = store_once(store, read_held, held, err);
-    if (rc == ERR_OK) {
-        *ret_count = held->rows.count;
-        *ret_rows = rows_take(&held->rows);
-    }
-    rows_done(&held->rows);
-    return rc;
+    struct held held;
+    struct rows rows = ROWS_OF(struct job_hold_row);
+    struct reading reading = {
+        .stmt = stmt,
+        .args = DB_ARGS(db_uuid(worker)),
+        .cols = DB_COLS(COL_UUID(&held.row.id), COL_U64(&held.row.fence), COL_TEXT(held.status)),
+        .row = &held,
+        .complete = complete,
+        .rows = &rows};
+    enum err_code rc = read_all(store, &reading, err);
+    if (rc)
+        return rc;
+    *ret_count = rows.count;
+    *ret_rows = rows_take(&rows);
+    return ERR_OK;
 }
 
 enum err_code job_store_cancel_requests(struct store *store, const struct uuid *worker,
                                         struct job_hold_row **ret_rows, size_t *ret_count,
                                         struct err *err)
 {
-    struct held held = {.stmt = DB_JOB_CANCEL_REQUESTS, .worker = worker};
-    return list_held(store, &held, ret_rows, ret_count, err);
+    return list_held(store, DB_JOB_CANCEL_REQUESTS, worker, ret_rows, ret_count, err);
 }
 
 enum err_code job_store_owned(struct store *store, const struct uuid *worker,
                               struct job_hold_row **ret_rows, size_t *ret_count, struct err *err)
 {
-    struct held held = {.stmt = DB_JOB_OWNED, .worker = worker};
-    return list_held(store, &held, ret_rows, ret_count, err);
+    return list_held(store, DB_JOB_OWNED, worker, ret_rows, ret_count, err);
 }

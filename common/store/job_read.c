@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "common/store/job_row.h"
 
-#include "common/store/rows.h"
+#include "common/store/reading.h"
 
 #include <assert.h>
 
@@ -167,38 +167,33 @@ enum err_code job_store_states(struct store *store, const struct uuid *ids, size
 
 /* ---- counts --------------------------------------------------------------------------------- */
 
-static enum err_code read_counts(struct txn *txn, void *ctx, struct err *err)
-{
-    struct rows *rows = ctx;
-    struct job_count row;
+struct count_row {
+    struct job_count count;
     char status[STATE_TEXT_SIZE];
-    bool more = true;
-    rows_clear(rows);
-    enum err_code rc =
-        db_select(txn->db, DB_JOB_COUNTS, DB_NO_ARGS,
-                  DB_COLS(COL_TEXT(row.tenant), COL_TEXT(row.queue), COL_TEXT(status),
-                          COL_U64(&row.jobs), COL_I64(&row.oldest_us)),
-                  err);
-    while (rc == ERR_OK && more) {
-        rc = db_next(txn->db, &more, err);
-        if (rc == ERR_OK && more)
-            rc = state_of(status, &row.status, err);
-        if (rc == ERR_OK && more)
-            rc = rows_add(rows, &row, err);
-    }
-    db_end(txn->db);
-    return rc;
+};
+
+static enum err_code complete_count(void *row, struct err *err)
+{
+    struct count_row *read = row;
+    return state_of(read->status, &read->count.status, err);
 }
 
 enum err_code job_store_counts(struct store *store, struct job_count **ret_counts,
                                size_t *ret_count, struct err *err)
 {
+    struct count_row row;
     struct rows rows = ROWS_OF(struct job_count);
-    enum err_code rc = store_once(store, read_counts, &rows, err);
-    if (rc == ERR_OK) {
-        *ret_count = rows.count;
-        *ret_counts = rows_take(&rows);
-    }
-    rows_done(&rows);
-    return rc;
+    struct reading reading = {.stmt = DB_JOB_COUNTS,
+                              .cols = DB_COLS(COL_TEXT(row.count.tenant), COL_TEXT(row.count.queue),
+                                              COL_TEXT(row.status), COL_U64(&row.count.jobs),
+                                              COL_I64(&row.count.oldest_us)),
+                              .row = &row,
+                              .complete = complete_count,
+                              .rows = &rows};
+    enum err_code rc = read_all(store, &reading, err);
+    if (rc)
+        return rc;
+    *ret_count = rows.count;
+    *ret_counts = rows_take(&rows);
+    return ERR_OK;
 }

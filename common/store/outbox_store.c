@@ -1,52 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 #include "common/store/outbox_store.h"
 
-#include "common/store/pool.h"
-#include "common/store/rows.h"
+#include "common/store/reading.h"
 
 #define IDS_AT_ONCE 256
-
-struct reading {
-    uint64_t after_id;
-    uint32_t age_ms;
-    uint32_t limit;
-    struct rows rows;
-};
-
-static enum err_code read_rows(struct txn *txn, void *ctx, struct err *err)
-{
-    struct reading *reading = ctx;
-    struct outbox_row row;
-    bool more = true;
-    rows_clear(&reading->rows);
-    enum err_code rc =
-        db_select(txn->db, DB_OUTBOX_READ,
-                  DB_ARGS(db_u64(reading->after_id), db_u64((uint64_t)reading->age_ms * 1000),
-                          db_u64(reading->limit)),
-                  DB_COLS(COL_U64(&row.id), COL_UUID(&row.job), COL_U32(&row.epoch),
-                          COL_TEXT(row.tenant), COL_TEXT(row.queue), COL_TEXT(row.queue_type)),
-                  err);
-    while (rc == ERR_OK && more) {
-        rc = db_next(txn->db, &more, err);
-        if (rc == ERR_OK && more)
-            rc = rows_add(&reading->rows, &row, err);
-    }
-    db_end(txn->db);
-    return rc;
-}
 
 enum err_code outbox_store_read(struct store *store, uint64_t after_id, uint32_t age_ms,
                                 uint32_t limit, struct outbox_list *ret_list, struct err *err)
 {
+    struct outbox_row row;
+    struct rows rows = ROWS_OF(struct outbox_row);
     struct reading reading = {
-        .after_id = after_id, .age_ms = age_ms, .limit = limit, .rows = ROWS_OF(struct outbox_row)};
-    enum err_code rc = store_once(store, read_rows, &reading, err);
-    if (rc == ERR_OK) {
-        ret_list->count = reading.rows.count;
-        ret_list->items = rows_take(&reading.rows);
-    }
-    rows_done(&reading.rows);
-    return rc;
+        .stmt = DB_OUTBOX_READ,
+        .args = DB_ARGS(db_u64(after_id), db_u64((uint64_t)age_ms * 1000), db_u64(limit)),
+        .cols = DB_COLS(COL_U64(&row.id), COL_UUID(&row.job), COL_U32(&row.epoch),
+                        COL_TEXT(row.tenant), COL_TEXT(row.queue), COL_TEXT(row.queue_type)),
+        .row = &row,
+        .rows = &rows};
+    enum err_code rc = read_all(store, &reading, err);
+    if (rc)
+        return rc;
+    ret_list->count = rows.count;
+    ret_list->items = rows_take(&rows);
+    return ERR_OK;
 }
 
 struct ids {

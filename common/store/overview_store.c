@@ -2,7 +2,7 @@
 #include "common/store/overview_store.h"
 
 #include "common/store/job_row.h"
-#include "common/store/rows.h"
+#include "common/store/reading.h"
 
 #define RUNNING_MAX 1000 /* running jobs that are looked at */
 
@@ -45,43 +45,45 @@ static enum err_code find_jobs(struct txn *txn, struct look *look, struct err *e
     return rc;
 }
 
+struct blocked_row {
+    struct overview_blocked blocked;
+    char condition[CONDITION_TEXT_SIZE];
+};
+
+static enum err_code complete(void *row, struct err *err)
+{
+    struct blocked_row *read = row;
+    return condition_of(read->condition, &read->blocked.condition, err);
+}
+
 static enum err_code read_blocked(struct txn *txn, struct look *look, struct err *err)
 {
-    struct overview_blocked row = {0};
-    char condition[CONDITION_TEXT_SIZE];
-    bool more = true;
-    enum err_code rc = db_select(txn->db, DB_OVERVIEW_BLOCKED, DB_ARGS(db_text(look->tenant)),
-                                 DB_COLS(COL_TEXT(condition), COL_U32(&row.causes),
-                                         COL_U64(&row.jobs), COL_I64(&row.first_us)),
-                                 err);
-    while (rc == ERR_OK && more) {
-        rc = db_next(txn->db, &more, err);
-        if (rc == ERR_OK && more)
-            rc = condition_of(condition, &row.condition, err);
-        if (rc == ERR_OK && more)
-            rc = rows_add(&look->blocked, &row, err);
-        if (rc == ERR_OK && more)
-            look->overview.jobs[JOB_BLOCKED] += row.jobs;
-    }
-    db_end(txn->db);
+    struct blocked_row row = {.condition = ""};
+    struct reading reading = {.stmt = DB_OVERVIEW_BLOCKED,
+                              .args = DB_ARGS(db_text(look->tenant)),
+                              .cols = DB_COLS(COL_TEXT(row.condition), COL_U32(&row.blocked.causes),
+                                              COL_U64(&row.blocked.jobs),
+                                              COL_I64(&row.blocked.first_us)),
+                              .row = &row,
+                              .complete = complete,
+                              .rows = &look->blocked};
+    enum err_code rc = read_rows(txn->db, &reading, err);
+    const struct overview_blocked *items = look->blocked.items;
+    for (size_t i = 0; i < look->blocked.count; i++)
+        look->overview.jobs[JOB_BLOCKED] += items[i].jobs;
     return rc;
 }
 
 static enum err_code read_fleet(struct txn *txn, struct look *look, struct err *err)
 {
     struct overview_fleet row = {0};
-    bool more = true;
-    enum err_code rc = db_select(txn->db, DB_OVERVIEW_FLEET, DB_ARGS(db_text(look->tenant)),
-                                 DB_COLS(COL_TEXT(row.version), COL_U32(&row.workers),
-                                         COL_U32(&row.slots), COL_U32(&row.busy)),
-                                 err);
-    while (rc == ERR_OK && more) {
-        rc = db_next(txn->db, &more, err);
-        if (rc == ERR_OK && more)
-            rc = rows_add(&look->fleet, &row, err);
-    }
-    db_end(txn->db);
-    return rc;
+    struct reading reading = {.stmt = DB_OVERVIEW_FLEET,
+                              .args = DB_ARGS(db_text(look->tenant)),
+                              .cols = DB_COLS(COL_TEXT(row.version), COL_U32(&row.workers),
+                                              COL_U32(&row.slots), COL_U32(&row.busy)),
+                              .row = &row,
+                              .rows = &look->fleet};
+    return read_rows(txn->db, &reading, err);
 }
 
 static enum err_code read_site(struct txn *txn, struct look *look, struct err *err)
@@ -172,18 +174,13 @@ static struct queue_load *find_row(struct rows *rows, const char *queue)
 static enum err_code read_queue_fleet(struct txn *txn, struct queues_look *look, struct err *err)
 {
     struct queue_load row = {0};
-    bool more = true;
-    enum err_code rc = db_select(txn->db, DB_QUEUE_FLEET, DB_ARGS(db_text(look->tenant)),
-                                 DB_COLS(COL_TEXT(row.queue), COL_U32(&row.workers),
-                                         COL_U32(&row.slots), COL_U32(&row.busy)),
-                                 err);
-    while (rc == ERR_OK && more) {
-        rc = db_next(txn->db, &more, err);
-        if (rc == ERR_OK && more)
-            rc = rows_add(&look->rows, &row, err);
-    }
-    db_end(txn->db);
-    return rc;
+    struct reading reading = {.stmt = DB_QUEUE_FLEET,
+                              .args = DB_ARGS(db_text(look->tenant)),
+                              .cols = DB_COLS(COL_TEXT(row.queue), COL_U32(&row.workers),
+                                              COL_U32(&row.slots), COL_U32(&row.busy)),
+                              .row = &row,
+                              .rows = &look->rows};
+    return read_rows(txn->db, &reading, err);
 }
 
 static enum err_code add_wait(struct queues_look *look, const char *queue, int64_t oldest_us,

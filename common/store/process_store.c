@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "common/store/process_store.h"
 
-#include "common/store/pool.h"
-#include "common/store/rows.h"
+#include "common/store/reading.h"
 
 static enum err_code seen(struct txn *txn, void *ctx, struct err *err)
 {
@@ -33,40 +32,22 @@ enum err_code process_store_gone(struct store *store, const struct uuid *id, str
     return store_once(store, gone, &copy, err);
 }
 
-struct listing {
-    int64_t within_ms;
-    struct rows rows;
-};
-
-static enum err_code list(struct txn *txn, void *ctx, struct err *err)
-{
-    struct listing *listing = ctx;
-    struct process_row row = {.pid = 0};
-    bool more = true;
-    rows_clear(&listing->rows);
-    enum err_code rc =
-        db_select(txn->db, DB_PROCESS_LIST, DB_ARGS(db_i64(listing->within_ms * 1000)),
-                  DB_COLS(COL_TEXT(row.service), COL_TEXT(row.host), COL_U32(&row.pid),
-                          COL_TEXT(row.version), COL_U32(&row.schema), COL_I64(&row.age_us)),
-                  err);
-    while (rc == ERR_OK && more) {
-        rc = db_next(txn->db, &more, err);
-        if (rc == ERR_OK && more)
-            rc = rows_add(&listing->rows, &row, err);
-    }
-    db_end(txn->db);
-    return rc;
-}
-
 enum err_code process_store_list(struct store *store, int64_t within_ms,
                                  struct process_row **ret_rows, size_t *ret_count, struct err *err)
 {
-    struct listing listing = {.within_ms = within_ms, .rows = ROWS_OF(struct process_row)};
-    enum err_code rc = store_once(store, list, &listing, err);
-    if (rc == ERR_OK) {
-        *ret_count = listing.rows.count;
-        *ret_rows = rows_take(&listing.rows);
-    }
-    rows_done(&listing.rows);
-    return rc;
+    struct process_row row = {.pid = 0};
+    struct rows rows = ROWS_OF(struct process_row);
+    struct reading reading = {.stmt = DB_PROCESS_LIST,
+                              .args = DB_ARGS(db_i64(within_ms * 1000)),
+                              .cols = DB_COLS(COL_TEXT(row.service), COL_TEXT(row.host),
+                                              COL_U32(&row.pid), COL_TEXT(row.version),
+                                              COL_U32(&row.schema), COL_I64(&row.age_us)),
+                              .row = &row,
+                              .rows = &rows};
+    enum err_code rc = read_all(store, &reading, err);
+    if (rc)
+        return rc;
+    *ret_count = rows.count;
+    *ret_rows = rows_take(&rows);
+    return ERR_OK;
 }

@@ -122,18 +122,19 @@ enum err_code queue_store_list(struct store *store, const char *tenant,
                                struct job_queue_list *ret_list, struct err *err)
 {
     struct job_queue row = {0};
+    struct rows rows = ROWS_OF(struct job_queue);
     struct reading reading = {.stmt = DB_QUEUE_LIST,
                               .args = DB_ARGS(db_text(tenant)),
                               .cols = QUEUE_ROW_COLS(&row),
                               .row = &row,
                               .clear = clear_queues,
-                              .rows = ROWS_OF(struct job_queue)};
+                              .rows = &rows};
     enum err_code rc = read_all(store, &reading, err);
     job_queue_done(&row);
     if (rc)
         return rc;
-    ret_list->count = reading.rows.count;
-    ret_list->items = rows_take(&reading.rows);
+    ret_list->count = rows.count;
+    ret_list->items = rows_take(&rows);
     return ERR_OK;
 }
 

@@ -33,16 +33,17 @@ enum err_code quota_store_list(struct store *store, const char *tenant, struct q
                                size_t *ret_count, struct err *err)
 {
     struct quota row;
+    struct rows rows = ROWS_OF(struct quota);
     struct reading reading = {.stmt = DB_QUOTA_LIST,
                               .args = DB_ARGS(db_text(tenant)),
                               .cols = QUOTA_ROW_COLS(&row),
                               .row = &row,
-                              .rows = ROWS_OF(struct quota)};
+                              .rows = &rows};
     enum err_code rc = read_all(store, &reading, err);
     if (rc)
         return rc;
-    *ret_count = reading.rows.count;
-    *ret_items = rows_take(&reading.rows);
+    *ret_count = rows.count;
+    *ret_items = rows_take(&rows);
     return ERR_OK;
 }
 

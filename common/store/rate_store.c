@@ -2,7 +2,7 @@
 #include "common/store/overview_store.h"
 
 #include "common/store/job_row.h"
-#include "common/store/rows.h"
+#include "common/store/reading.h"
 
 #define AT_ONCE 50000u /* events that are counted in one transaction */
 #define FORGET_AT_ONCE 1000u
@@ -22,21 +22,16 @@ static enum err_code count_events(struct txn *txn, struct rows *rows, uint64_t a
 {
     struct tenant_rate row = {0};
     struct job_rate *rate = &row.rate;
-    bool more = true;
+    struct reading reading = {.stmt = DB_RATE_COUNT,
+                              .args = DB_ARGS(db_u64(after), db_u64(upto)),
+                              .cols = DB_COLS(COL_TEXT(row.tenant), COL_U64(&rate->minute),
+                                              COL_U64(&rate->accepted), COL_U64(&rate->started),
+                                              COL_U64(&rate->finished), COL_U64(&rate->failed),
+                                              COL_U64(&rate->cancelled)),
+                              .row = &row,
+                              .rows = rows};
     rows_clear(rows);
-    enum err_code rc =
-        db_select(txn->db, DB_RATE_COUNT, DB_ARGS(db_u64(after), db_u64(upto)),
-                  DB_COLS(COL_TEXT(row.tenant), COL_U64(&rate->minute), COL_U64(&rate->accepted),
-                          COL_U64(&rate->started), COL_U64(&rate->finished), COL_U64(&rate->failed),
-                          COL_U64(&rate->cancelled)),
-                  err);
-    while (rc == ERR_OK && more) {
-        rc = db_next(txn->db, &more, err);
-        if (rc == ERR_OK && more)
-            rc = rows_add(rows, &row, err);
-    }
-    db_end(txn->db);
-    return rc;
+    return read_rows(txn->db, &reading, err);
 }
 
 static enum err_code add_rates(struct txn *txn, const struct rows *rows, struct err *err)
@@ -98,41 +93,22 @@ enum err_code rate_store_count(struct store *store, bool *ret_more, struct err *
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-struct read {
-    const char *tenant;
-    uint64_t since;
-    struct rows rows;
-};
-
-static enum err_code read_rates(struct txn *txn, void *ctx, struct err *err)
-{
-    struct read *read = ctx;
-    struct job_rate rate;
-    bool more = true;
-    rows_clear(&read->rows);
-    enum err_code rc =
-        db_select(txn->db, DB_RATE_READ, DB_ARGS(db_text(read->tenant), db_u64(read->since)),
-                  DB_COLS(COL_U64(&rate.minute), COL_U64(&rate.accepted), COL_U64(&rate.started),
-                          COL_U64(&rate.finished), COL_U64(&rate.failed), COL_U64(&rate.cancelled)),
-                  err);
-    while (rc == ERR_OK && more) {
-        rc = db_next(txn->db, &more, err);
-        if (rc == ERR_OK && more)
-            rc = rows_add(&read->rows, &rate, err);
-    }
-    db_end(txn->db);
-    return rc;
-}
-
 enum err_code rate_store_read(struct store *store, const char *tenant, uint64_t since,
                               struct job_rate_list *ret_list, struct err *err)
 {
-    struct read read = {.tenant = tenant, .since = since, .rows = ROWS_OF(struct job_rate)};
-    enum err_code rc = store_once(store, read_rates, &read, err);
-    if (rc == ERR_OK) {
-        ret_list->count = read.rows.count;
-        ret_list->items = rows_take(&read.rows);
-    }
-    rows_done(&read.rows);
-    return rc;
+    struct job_rate rate;
+    struct rows rows = ROWS_OF(struct job_rate);
+    struct reading reading = {.stmt = DB_RATE_READ,
+                              .args = DB_ARGS(db_text(tenant), db_u64(since)),
+                              .cols = DB_COLS(COL_U64(&rate.minute), COL_U64(&rate.accepted),
+                                              COL_U64(&rate.started), COL_U64(&rate.finished),
+                                              COL_U64(&rate.failed), COL_U64(&rate.cancelled)),
+                              .row = &rate,
+                              .rows = &rows};
+    enum err_code rc = read_all(store, &reading, err);
+    if (rc)
+        return rc;
+    ret_list->count = rows.count;
+    ret_list->items = rows_take(&rows);
+    return ERR_OK;
 }

@@ -4,17 +4,17 @@
 static void drop_rows(struct reading *reading)
 {
     if (reading->clear)
-        reading->clear(&reading->rows);
-    rows_clear(&reading->rows);
+        reading->clear(reading->rows);
+    rows_clear(reading->rows);
 }
 
 static enum err_code add_row(struct reading *reading, struct err *err)
 {
     enum err_code rc = reading->complete ? reading->complete(reading->row, err) : ERR_OK;
     if (rc == ERR_OK)
-        rc = rows_add(&reading->rows, reading->row, err);
+        rc = rows_add(reading->rows, reading->row, err);
     if (rc == ERR_OK && reading->clear) /* what it holds is the item's now */
-        memset(reading->row, 0, reading->rows.item_size);
+        memset(reading->row, 0, reading->rows->item_size);
     return rc;
 }
 
@@ -43,7 +43,7 @@ enum err_code read_all(struct store *store, struct reading *reading, struct err 
     enum err_code rc = store_once(store, read_again, reading, err);
     if (rc) {
         drop_rows(reading);
-        rows_done(&reading->rows);
+        rows_done(reading->rows);
     }
     return rc;
 }

@@ -18,7 +18,7 @@ struct reading {
     enum err_code (*complete)(void *row, struct err *err);
     /* Frees what the items hold and empties rows; NULL: they hold nothing. */
     void (*clear)(struct rows *rows);
-    struct rows rows;
+    struct rows *rows;
 };
 
 /* Adds to the rows. */

@@ -2,7 +2,7 @@
 #include "common/store/reconcile_store.h"
 
 #include "common/store/job_row.h"
-#include "common/store/rows.h"
+#include "common/store/reading.h"
 
 /* ---- looking -------------------------------------------------------------------------------- */
 
@@ -12,8 +12,19 @@ struct search {
     struct rows rows;
 };
 
-/* The statement's columns: job, and (if has_rest) epoch and state. */
-static enum err_code find_kind(struct txn *txn, struct search *search, struct stray stray,
+struct stray_row {
+    struct stray stray;
+    char status[STATE_TEXT_SIZE];
+};
+
+static enum err_code complete(void *row, struct err *err)
+{
+    struct stray_row *read = row;
+    return state_of(read->status, &read->stray.resume, err);
+}
+
+/* The statement's columns: job, and (if it is not STRAY_ROW) epoch and state. */
+static enum err_code find_kind(struct txn *txn, struct search *search, enum stray_kind kind,
                                struct db_args args, struct err *err)
 {
     static const enum db_stmt_id stmts[STRAY_KIND_COUNT] = {
@@ -22,21 +33,17 @@ static enum err_code find_kind(struct txn *txn, struct search *search, struct st
         [STRAY_OWNED] = DB_STRAY_OWNED,
         [STRAY_QUEUED] = DB_STRAY_QUEUED,
     };
-    char status[STATE_TEXT_SIZE] = "PENDING";
-    bool more = true;
-    struct db_cols cols = DB_COLS(COL_UUID(&stray.job), COL_U32(&stray.epoch), COL_TEXT(status));
-    if (stray.kind == STRAY_ROW)
-        cols.count = 1;
-    enum err_code rc = db_select(txn->db, stmts[stray.kind], args, cols, err);
-    while (rc == ERR_OK && more) {
-        rc = db_next(txn->db, &more, err);
-        if (rc == ERR_OK && more)
-            rc = state_of(status, &stray.resume, err);
-        if (rc == ERR_OK && more)
-            rc = rows_add(&search->rows, &stray, err);
-    }
-    db_end(txn->db);
-    return rc;
+    struct stray_row row = {.stray = {.kind = kind}, .status = "PENDING"};
+    struct reading reading = {
+        .stmt = stmts[kind],
+        .args = args,
+        .cols = DB_COLS(COL_UUID(&row.stray.job), COL_U32(&row.stray.epoch), COL_TEXT(row.status)),
+        .row = &row,
+        .complete = complete,
+        .rows = &search->rows};
+    if (kind == STRAY_ROW)
+        reading.cols.count = 1;
+    return read_rows(txn->db, &reading, err);
 }
 
 static enum err_code find(struct txn *txn, void *ctx, struct err *err)
@@ -44,13 +51,13 @@ static enum err_code find(struct txn *txn, void *ctx, struct err *err)
     struct search *search = ctx;
     const struct stray_search *what = search->what;
     rows_clear(&search->rows);
-    enum err_code rc = find_kind(txn, search, (struct stray){.kind = STRAY_BLOCKED},
+    enum err_code rc = find_kind(txn, search, STRAY_BLOCKED,
                                  DB_ARGS(db_text(what->tenant), db_u64(what->limit)), err);
     if (rc == ERR_OK)
-        rc = find_kind(txn, search, (struct stray){.kind = STRAY_ROW},
-                       DB_ARGS(db_text(what->tenant), db_u64(what->limit)), err);
+        rc = find_kind(txn, search, STRAY_ROW, DB_ARGS(db_text(what->tenant), db_u64(what->limit)),
+                       err);
     if (rc == ERR_OK)
-        rc = find_kind(txn, search, (struct stray){.kind = STRAY_OWNED},
+        rc = find_kind(txn, search, STRAY_OWNED,
                        DB_ARGS(db_text(what->tenant), db_i64(what->owner_ms * 1000),
                                db_i64(what->requeued_ms * 1000), db_u64(what->limit)),
                        err);
@@ -81,7 +88,7 @@ static enum err_code find_queued(struct txn *txn, void *ctx, struct err *err)
     struct search *search = ctx;
     const struct stray_search *what = search->what;
     rows_clear(&search->rows);
-    return find_kind(txn, search, (struct stray){.kind = STRAY_QUEUED},
+    return find_kind(txn, search, STRAY_QUEUED,
                      DB_ARGS(db_text(what->tenant), db_text(search->queue),
                              db_i64(what->owner_ms * 1000), db_u64(what->limit)),
                      err);

@@ -3,7 +3,7 @@
 
 #include "common/base/clock.h"
 #include "common/store/job_row.h"
-#include "common/store/rows.h"
+#include "common/store/reading.h"
 
 #include <assert.h>
 
@@ -90,20 +90,15 @@ static enum err_code read_messages(struct txn *txn, const struct part *part, uin
 {
     struct db_arg args[AT_ONCE + 1] = {db_u64(first)};
     struct outbox_row row;
-    bool more = true;
+    struct reading reading = {.stmt = DB_RELEASE_MESSAGES,
+                              .args = {args, AT_ONCE + 1},
+                              .cols = DB_COLS(COL_U64(&row.id), COL_UUID(&row.job),
+                                              COL_U32(&row.epoch), COL_TEXT(row.tenant),
+                                              COL_TEXT(row.queue), COL_TEXT(row.queue_type)),
+                              .row = &row,
+                              .rows = &part->batch->messages};
     memcpy(args + 1, part->ids, sizeof(part->ids));
-    enum err_code rc =
-        db_select(txn->db, DB_RELEASE_MESSAGES, (struct db_args){args, AT_ONCE + 1},
-                  DB_COLS(COL_U64(&row.id), COL_UUID(&row.job), COL_U32(&row.epoch),
-                          COL_TEXT(row.tenant), COL_TEXT(row.queue), COL_TEXT(row.queue_type)),
-                  err);
-    while (rc == ERR_OK && more) {
-        rc = db_next(txn->db, &more, err);
-        if (rc == ERR_OK && more)
-            rc = rows_add(&part->batch->messages, &row, err);
-    }
-    db_end(txn->db);
-    return rc;
+    return read_rows(txn->db, &reading, err);
 }
 
 static enum err_code release_part(struct txn *txn, const struct part *part, struct err *err)

@@ -2,7 +2,7 @@
 #include "common/store/recovery_store.h"
 
 #include "common/store/job_row.h"
-#include "common/store/rows.h"
+#include "common/store/reading.h"
 
 #include <inttypes.h>
 
@@ -25,47 +25,29 @@ struct row {
             COL_TEXT((row)->recovery.asked), COL_TEXT((row)->recovery.asked_by),                   \
             COL_U64(&(row)->recovery.blocked))
 
-struct list {
-    const char *tenant;
-    const struct uuid *id; /* one */
-    struct rows rows;
-};
-
-static enum err_code read_rows(struct txn *txn, struct list *list, enum db_stmt_id stmt,
-                               struct db_args args, struct err *err)
+static enum err_code complete(void *row, struct err *err)
 {
-    struct row row = {0};
-    bool more = true;
-    rows_clear(&list->rows);
-    enum err_code rc = db_select(txn->db, stmt, args, ROW_COLS(&row), err);
-    while (rc == ERR_OK && more) {
-        rc = db_next(txn->db, &more, err);
-        if (rc == ERR_OK && more)
-            rc = condition_of(row.condition, &row.recovery.condition, err);
-        if (rc == ERR_OK && more)
-            rc = rows_add(&list->rows, &row.recovery, err);
-    }
-    db_end(txn->db);
-    return rc;
-}
-
-static enum err_code read_list(struct txn *txn, void *ctx, struct err *err)
-{
-    struct list *list = ctx;
-    return read_rows(txn, list, DB_RECOVERY_LIST, DB_ARGS(db_text(list->tenant)), err);
+    struct row *read = row;
+    return condition_of(read->condition, &read->recovery.condition, err);
 }
 
 enum err_code recovery_store_list(struct store *store, const char *tenant,
                                   struct recovery_list *ret_list, struct err *err)
 {
-    struct list list = {.tenant = tenant, .rows = ROWS_OF(struct recovery)};
-    enum err_code rc = store_once(store, read_list, &list, err);
-    if (rc == ERR_OK) {
-        ret_list->count = list.rows.count;
-        ret_list->items = rows_take(&list.rows);
-    }
-    rows_done(&list.rows);
-    return rc;
+    struct row row = {.condition = ""};
+    struct rows rows = ROWS_OF(struct recovery);
+    struct reading reading = {.stmt = DB_RECOVERY_LIST,
+                              .args = DB_ARGS(db_text(tenant)),
+                              .cols = ROW_COLS(&row),
+                              .row = &row,
+                              .complete = complete,
+                              .rows = &rows};
+    enum err_code rc = read_all(store, &reading, err);
+    if (rc)
+        return rc;
+    ret_list->count = rows.count;
+    ret_list->items = rows_take(&rows);
+    return ERR_OK;
 }
 
 static enum err_code no_such_cause(const struct uuid *id, struct err *err)
@@ -74,69 +56,56 @@ static enum err_code no_such_cause(const struct uuid *id, struct err *err)
     return err_set(err, ERR_NOT_FOUND, "there is no group %s of blocked jobs", uuid_text(id, text));
 }
 
-static enum err_code read_one(struct txn *txn, void *ctx, struct err *err)
-{
-    struct list *list = ctx;
-    return read_rows(txn, list, DB_RECOVERY_GET, DB_ARGS(db_uuid(list->id), db_text(list->tenant)),
-                     err);
-}
-
 enum err_code recovery_store_get(struct store *store, const char *tenant, const struct uuid *id,
                                  struct recovery *ret, struct err *err)
 {
-    struct list list = {.tenant = tenant, .id = id, .rows = ROWS_OF(struct recovery)};
-    enum err_code rc = store_once(store, read_one, &list, err);
-    if (rc == ERR_OK && list.rows.count == 0)
+    struct row row = {.condition = ""};
+    const struct reading reading = {.stmt = DB_RECOVERY_GET,
+                                    .args = DB_ARGS(db_uuid(id), db_text(tenant)),
+                                    .cols = ROW_COLS(&row),
+                                    .row = &row,
+                                    .complete = complete};
+    bool found = false;
+    enum err_code rc = read_one(store, &reading, &found, err);
+    if (rc == ERR_OK && !found)
         rc = no_such_cause(id, err);
     if (rc == ERR_OK)
-        *ret = *(struct recovery *)list.rows.items;
-    rows_done(&list.rows);
+        *ret = row.recovery;
     return rc;
 }
 
-struct jobs {
-    const struct recovery *recovery;
-    const struct recovery_job_page *page;
-    struct rows rows;
-};
-
-static enum err_code read_jobs(struct txn *txn, void *ctx, struct err *err)
-{
-    struct jobs *jobs = ctx;
+struct blocked_row {
     struct recovery_job job;
     char status[STATE_TEXT_SIZE];
-    bool more = true;
-    rows_clear(&jobs->rows);
-    enum err_code rc =
-        db_select(txn->db, DB_RECOVERY_JOBS,
-                  DB_ARGS(db_uuid(&jobs->recovery->id), db_text(jobs->recovery->tenant),
-                          db_uuid(&jobs->page->after), db_u64(jobs->page->limit)),
-                  DB_COLS(COL_UUID(&job.id), COL_TEXT(status), COL_I64(&job.blocked_us),
-                          COL_TEXT(job.name), COL_TEXT(job.owner)),
-                  err);
-    while (rc == ERR_OK && more) {
-        rc = db_next(txn->db, &more, err);
-        if (rc == ERR_OK && more)
-            rc = state_of(status, &job.resume, err);
-        if (rc == ERR_OK && more)
-            rc = rows_add(&jobs->rows, &job, err);
-    }
-    db_end(txn->db);
-    return rc;
+};
+
+static enum err_code complete_job(void *row, struct err *err)
+{
+    struct blocked_row *read = row;
+    return state_of(read->status, &read->job.resume, err);
 }
 
 enum err_code recovery_store_jobs(struct store *store, const struct recovery *recovery,
                                   const struct recovery_job_page *page,
                                   struct recovery_job_list *ret_list, struct err *err)
 {
-    struct jobs jobs = {recovery, page, ROWS_OF(struct recovery_job)};
-    enum err_code rc = store_once(store, read_jobs, &jobs, err);
-    if (rc == ERR_OK) {
-        ret_list->count = jobs.rows.count;
-        ret_list->items = rows_take(&jobs.rows);
-    }
-    rows_done(&jobs.rows);
-    return rc;
+    struct blocked_row row;
+    struct rows rows = ROWS_OF(struct recovery_job);
+    struct reading reading = {.stmt = DB_RECOVERY_JOBS,
+                              .args = DB_ARGS(db_uuid(&recovery->id), db_text(recovery->tenant),
+                                              db_uuid(&page->after), db_u64(page->limit)),
+                              .cols = DB_COLS(COL_UUID(&row.job.id), COL_TEXT(row.status),
+                                              COL_I64(&row.job.blocked_us), COL_TEXT(row.job.name),
+                                              COL_TEXT(row.job.owner)),
+                              .row = &row,
+                              .complete = complete_job,
+                              .rows = &rows};
+    enum err_code rc = read_all(store, &reading, err);
+    if (rc)
+        return rc;
+    ret_list->count = rows.count;
+    ret_list->items = rows_take(&rows);
+    return ERR_OK;
 }
 
 static enum err_code read_counts(struct txn *txn, void *ctx, struct err *err)

@@ -28,16 +28,17 @@ enum err_code system_store_list(struct store *store, const char *tenant,
                                 struct job_system **ret_items, size_t *ret_count, struct err *err)
 {
     struct job_system row;
+    struct rows rows = ROWS_OF(struct job_system);
     struct reading reading = {.stmt = DB_SYSTEM_LIST,
                               .args = DB_ARGS(db_text(tenant)),
                               .cols = SYSTEM_ROW_COLS(&row),
                               .row = &row,
-                              .rows = ROWS_OF(struct job_system)};
+                              .rows = &rows};
     enum err_code rc = read_all(store, &reading, err);
     if (rc)
         return rc;
-    *ret_count = reading.rows.count;
-    *ret_items = rows_take(&reading.rows);
+    *ret_count = rows.count;
+    *ret_items = rows_take(&rows);
     return ERR_OK;
 }
 

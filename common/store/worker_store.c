@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "common/store/worker_store.h"
 
-#include "common/store/pool.h"
-#include "common/store/rows.h"
+#include "common/store/reading.h"
 
 #include <assert.h>
 
@@ -196,103 +195,81 @@ enum err_code worker_store_is_draining(struct store *store, const struct uuid *w
     return rc;
 }
 
-static enum err_code read_beats(struct txn *txn, void *ctx, struct err *err)
-{
-    struct rows *rows = ctx;
-    struct worker_beat row;
-    bool more = true;
-    rows_clear(rows);
-    enum err_code rc = db_select(txn->db, DB_WORKER_BEATS, DB_NO_ARGS,
-                                 DB_COLS(COL_UUID(&row.id), COL_U64(&row.beat)), err);
-    while (rc == ERR_OK && more) {
-        rc = db_next(txn->db, &more, err);
-        if (rc == ERR_OK && more)
-            rc = rows_add(rows, &row, err);
-    }
-    db_end(txn->db);
-    return rc;
-}
-
 enum err_code worker_store_beats(struct store *store, struct worker_beat **ret_beats,
                                  size_t *ret_count, struct err *err)
 {
+    struct worker_beat row;
     struct rows rows = ROWS_OF(struct worker_beat);
-    enum err_code rc = store_once(store, read_beats, &rows, err);
-    if (rc == ERR_OK) {
-        *ret_count = rows.count;
-        *ret_beats = rows_take(&rows);
-    }
-    rows_done(&rows);
-    return rc;
+    struct reading reading = {.stmt = DB_WORKER_BEATS,
+                              .cols = DB_COLS(COL_UUID(&row.id), COL_U64(&row.beat)),
+                              .row = &row,
+                              .rows = &rows};
+    enum err_code rc = read_all(store, &reading, err);
+    if (rc)
+        return rc;
+    *ret_count = rows.count;
+    *ret_beats = rows_take(&rows);
+    return ERR_OK;
 }
 
-struct selection {
-    enum db_stmt_id stmt;
-    struct db_args args;
-    struct rows rows;
-};
-
-static enum err_code read_workers(struct txn *txn, void *ctx, struct err *err)
-{
-    struct selection *selection = ctx;
+struct found {
     struct worker_row row;
     char state[17];
-    bool more = true;
-    rows_clear(&selection->rows);
-    enum err_code rc = db_select(
-        txn->db, selection->stmt, selection->args,
-        DB_COLS(COL_UUID(&row.id), COL_TEXT(row.tenant), COL_TEXT(row.queue), COL_TEXT(row.name),
-                COL_TEXT(row.host), COL_TEXT(row.boot_id), COL_U32(&row.pid), COL_TEXT(row.version),
-                COL_U32(&row.slots), COL_U32(&row.busy), COL_U64(&row.beat), COL_TEXT(state),
-                COL_BOOL(&row.draining), COL_I64(&row.started_us), COL_I64(&row.beat_age_us)),
-        err);
-    while (rc == ERR_OK && more) {
-        rc = db_next(txn->db, &more, err);
-        if (rc == ERR_OK && more)
-            rc = worker_state_of(state, &row.state, err);
-        if (rc == ERR_OK && more)
-            rc = rows_add(&selection->rows, &row, err);
-    }
-    db_end(txn->db);
-    return rc;
+};
+
+static enum err_code complete(void *row, struct err *err)
+{
+    struct found *found = row;
+    return worker_state_of(found->state, &found->row.state, err);
 }
 
-static enum err_code select_workers(struct store *store, struct selection *selection,
+static enum err_code select_workers(struct store *store, enum db_stmt_id stmt, struct db_args args,
                                     struct worker_row **ret_rows, size_t *ret_count,
                                     struct err *err)
 {
-    selection->rows = ROWS_OF(struct worker_row);
-    enum err_code rc = store_once(store, read_workers, selection, err);
-    if (rc == ERR_OK) {
-        *ret_count = selection->rows.count;
-        *ret_rows = rows_take(&selection->rows);
-    }
-    rows_done(&selection->rows);
-    return rc;
+    struct found found;
+    struct worker_row *row = &found.row;
+    struct rows rows = ROWS_OF(struct worker_row);
+    struct reading reading = {
+        .stmt = stmt,
+        .args = args,
+        .cols = DB_COLS(
+            COL_UUID(&row->id), COL_TEXT(row->tenant), COL_TEXT(row->queue), COL_TEXT(row->name),
+            COL_TEXT(row->host), COL_TEXT(row->boot_id), COL_U32(&row->pid), COL_TEXT(row->version),
+            COL_U32(&row->slots), COL_U32(&row->busy), COL_U64(&row->beat), COL_TEXT(found.state),
+            COL_BOOL(&row->draining), COL_I64(&row->started_us), COL_I64(&row->beat_age_us)),
+        .row = &found,
+        .complete = complete,
+        .rows = &rows};
+    enum err_code rc = read_all(store, &reading, err);
+    if (rc)
+        return rc;
+    *ret_count = rows.count;
+    *ret_rows = rows_take(&rows);
+    return ERR_OK;
 }
 
 enum err_code worker_store_former(struct store *store, const struct uuid *home,
                                   struct worker_row **ret_rows, size_t *ret_count, struct err *err)
 {
-    struct selection selection = {.stmt = DB_WORKER_FORMER, .args = DB_ARGS(db_uuid(home))};
-    return select_workers(store, &selection, ret_rows, ret_count, err);
+    return select_workers(store, DB_WORKER_FORMER, DB_ARGS(db_uuid(home)), ret_rows, ret_count,
+                          err);
 }
 
 enum err_code worker_store_list(struct store *store, const char *tenant,
                                 struct worker_row **ret_rows, size_t *ret_count, struct err *err)
 {
-    struct selection selection = {.stmt = DB_WORKER_LIST, .args = DB_ARGS(db_text(tenant))};
-    return select_workers(store, &selection, ret_rows, ret_count, err);
+    return select_workers(store, DB_WORKER_LIST, DB_ARGS(db_text(tenant)), ret_rows, ret_count,
+                          err);
 }
 
 enum err_code worker_store_get(struct store *store, const char *tenant, const struct uuid *worker,
                                struct worker_row *ret_row, struct err *err)
 {
-    struct selection selection = {.stmt = DB_WORKER_GET,
-                                  .args = DB_ARGS(db_uuid(worker), db_text(tenant))};
     struct worker_row *rows = NULL;
     size_t count = 0;
-    enum err_code rc = select_workers(store, &selection, &rows, &count, err);
+    enum err_code rc = select_workers(
+        store, DB_WORKER_GET, DB_ARGS(db_uuid(worker), db_text(tenant)), &rows, &count, err);
     if (rc == ERR_OK && count == 0)
         rc = no_such_worker(worker, err);
     if (rc == ERR_OK)
