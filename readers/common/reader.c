@@ -10,12 +10,12 @@
 #include "common/service/metrics.h"
 #include "common/service/monitor.h"
 #include "common/service/presence.h"
+#include "common/service/program.h"
 #include "common/service/servers.h"
 #include "common/service/watchdog.h"
 #include "readers/common/handle.h"
 
 #include <pthread.h>
-#include <unistd.h>
 
 #define TURN_MS 120000 /* one try to handle a message, with a database that is away or slow */
 #define POOL_MOST 4    /* connections: one message is handled at a time */
@@ -239,28 +239,9 @@ static enum err_code run(struct reader *reader, struct err *err)
 
 /* ---- the process ----------------------------------------------------------------------------- */
 
-static void set_log_level(const struct config *cfg)
+static int live(struct reader *reader, struct program *program)
 {
-    enum log_level level = LOG_INFO;
-    if (log_level_parse(sv_of(cfg->log_level), &level))
-        log_set_level(level);
-}
-
-/* The log level; other settings need a restart. */
-static void on_reload(void *arg)
-{
-    AUTO(config_free) struct config *fresh = NULL;
-    struct err err = {0};
-    (void)arg;
-    if (config_load(NULL, &fresh, &err) == ERR_OK)
-        set_log_level(fresh);
-    else
-        log_err("config.reload.refused", &err);
-}
-
-static int live(struct reader *reader)
-{
-    const struct daemon_calls calls = {.reload = on_reload, .arg = reader};
+    const struct daemon_calls calls = {.reload = program_reload, .arg = program};
     struct err err = {0};
     enum err_code rc = daemon_start(&calls, &err);
     (void)pthread_mutex_init(&reader->lock, NULL);
@@ -278,34 +259,14 @@ static int live(struct reader *reader)
 
 int reader_main(const struct reader_kind *kind, int argc, char **argv)
 {
-    struct config_flag flags[] = {
-        {.name = "help", .letter = 'h', .doc = "say this"},
-        {.name = "version", .doc = "say the version"},
-        {.name = NULL},
-    };
-    struct config_args args = {.argc = argc, .argv = argv, .flags = flags};
+    struct program program = {.name = kind->service, .argc = argc, .argv = argv};
     static struct reader reader;
-    struct err err = {0};
+    int status = 0;
+    if (!program_begin(&program, &status))
+        return status;
     reader.kind = kind;
-    log_open(kind->service, STDOUT_FILENO, LOG_INFO);
-    enum err_code rc = config_load(&args, &reader.cfg, &err);
-    if (flags[0].count > 0) {
-        (void)printf("usage: %s [flags]\n\n", kind->service);
-        config_usage(stdout, flags);
-        return 0;
-    }
-    if (flags[1].count > 0) {
-        (void)printf("%s %s\n", kind->service, SLUICE_VERSION);
-        return 0;
-    }
-    if (rc || args.rest < argc) {
-        (void)fprintf(stderr, "%s: %s%s\n", kind->service, rc ? err.text : "unexpected argument ",
-                      rc ? "" : argv[args.rest]);
-        config_free(reader.cfg);
-        return 2;
-    }
-    set_log_level(reader.cfg);
-    int status = live(&reader);
-    config_free(reader.cfg);
+    reader.cfg = program.cfg;
+    status = live(&reader, &program);
+    config_free(program.cfg);
     return status;
 }

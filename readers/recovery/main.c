@@ -10,19 +10,18 @@
 #include "common/service/fleet.h"
 #include "common/service/monitor.h"
 #include "common/service/presence.h"
+#include "common/service/program.h"
 #include "common/service/servers.h"
 #include "readers/recovery/keeper.h"
 #include "readers/recovery/policy.h"
 #include "readers/recovery/reconcile.h"
 #include "readers/recovery/stats.h"
 
-#include <unistd.h>
-
 #define SERVICE "sluice-recovery"
 #define EXIT_FENCED 75 /* EX_TEMPFAIL */
 
 struct process {
-    struct config *cfg;
+    struct program program;
     struct bus_config bus;
     struct store *store;
     struct bus_publisher *publisher;
@@ -34,19 +33,17 @@ struct process {
     struct reconcile *reconcile;
     struct keeper *keeper;
     struct presence *presence;
-    int argc;
-    char **argv;
 };
 
 static enum err_code open_store(struct process *process, struct err *err)
 {
-    const struct store_config store = servers_store(process->cfg);
+    const struct store_config store = servers_store(process->program.cfg);
     return store_open(&store, &process->store, err);
 }
 
 static enum err_code open_bus(struct process *process, struct err *err)
 {
-    const struct config *cfg = process->cfg;
+    const struct config *cfg = process->program.cfg;
     process->bus = servers_bus(cfg, SERVICE);
     enum err_code rc = bus_publisher_open(&process->bus, &process->publisher, err);
     if (rc)
@@ -72,8 +69,9 @@ static bool ready(void *arg, struct buf *reasons)
 static enum err_code start_monitor(struct process *process, struct err *err)
 {
     const struct monitor_config cfg = {.service = SERVICE,
-                                       .listen = process->cfg->recovery_monitor_listen,
-                                       .port = (uint16_t)process->cfg->recovery_monitor_port,
+                                       .listen = process->program.cfg->recovery_monitor_listen,
+                                       .port =
+                                           (uint16_t)process->program.cfg->recovery_monitor_port,
                                        .ready = ready,
                                        .arg = process};
     return cfg.port ? monitor_start(&cfg, &process->monitor, err) : ERR_OK;
@@ -81,7 +79,7 @@ static enum err_code start_monitor(struct process *process, struct err *err)
 
 static enum err_code start_work(struct process *process, struct err *err)
 {
-    const struct config *cfg = process->cfg;
+    const struct config *cfg = process->program.cfg;
     process->site = (struct handle_site){.cfg = cfg,
                                          .test = {.store = process->store,
                                                   .publisher = process->publisher,
@@ -142,22 +140,9 @@ static void end(struct process *process)
     test_end();
 }
 
-static void on_reload(void *arg)
-{
-    struct process *process = arg;
-    struct err err = {0};
-    AUTO(config_free) struct config *fresh = NULL;
-    struct config_args args = {.argc = process->argc, .argv = process->argv};
-    enum log_level level = LOG_INFO;
-    if (config_load(&args, &fresh, &err))
-        log_err("config.reload.refused", &err);
-    else if (log_level_parse(sv_of(fresh->log_level), &level))
-        log_set_level(level);
-}
-
 static int run(struct process *process, struct err *err)
 {
-    const struct daemon_calls calls = {.reload = on_reload, .arg = process};
+    const struct daemon_calls calls = {.reload = program_reload, .arg = &process->program};
     stats_add();
     keeper_metrics_add();
     enum err_code rc = daemon_start(&calls, err);
@@ -191,38 +176,13 @@ static enum err_code check_policies(const struct config *cfg, struct err *err)
 
 int main(int argc, char **argv)
 {
-    struct config_flag flags[] = {
-        {.name = "help", .letter = 'h', .doc = "say this"},
-        {.name = "version", .doc = "say the version"},
-        {.name = NULL},
-    };
-    struct config_args args = {.argc = argc, .argv = argv, .flags = flags};
-    struct process process = {.argc = argc, .argv = argv};
+    struct process process = {.program = {.name = SERVICE, .argc = argc, .argv = argv}};
     struct err err = {0};
-    enum log_level level = LOG_INFO;
-    log_open(SERVICE, STDOUT_FILENO, LOG_INFO);
-    enum err_code rc = config_load(&args, &process.cfg, &err);
-    if (flags[0].count > 0) {
-        printf("usage: " SERVICE " [flags]\n\n");
-        config_usage(stdout, flags);
-        return 0;
-    }
-    if (flags[1].count > 0) {
-        printf(SERVICE " %s\n", SLUICE_VERSION);
-        return 0;
-    }
-    if (rc == ERR_OK && args.rest < argc)
-        rc = err_set(&err, ERR_INVALID, "unexpected argument %.100s", argv[args.rest]);
-    if (rc == ERR_OK)
-        rc = check_policies(process.cfg, &err);
-    if (rc) {
-        (void)fprintf(stderr, SERVICE ": %s\n", err.text);
-        config_free(process.cfg);
-        return 2;
-    }
-    if (log_level_parse(sv_of(process.cfg->log_level), &level))
-        log_set_level(level);
-    int status = run(&process, &err);
-    config_free(process.cfg);
+    int status = 0;
+    if (!program_begin(&process.program, &status))
+        return status;
+    status = check_policies(process.program.cfg, &err) ? program_refuse(&process.program, &err)
+                                                       : run(&process, &err);
+    config_free(process.program.cfg);
     return status;
 }

@@ -8,24 +8,21 @@
 #include "common/service/daemon.h"
 #include "common/service/monitor.h"
 #include "common/service/presence.h"
+#include "common/service/program.h"
 #include "common/service/servers.h"
 #include "readers/webhook/sender.h"
 #include "readers/webhook/stats.h"
-
-#include <unistd.h>
 
 #define SERVICE "sluice-webhook"
 #define EXIT_FENCED 75 /* EX_TEMPFAIL */
 
 struct process {
-    struct config *cfg;
+    struct program program;
     struct store *store;
     struct monitor *monitor;
     struct presence *presence;
     struct post_site site;
     struct sender *sender;
-    int argc;
-    char **argv;
 };
 
 static bool ready(void *arg, struct buf *reasons)
@@ -41,8 +38,8 @@ static bool ready(void *arg, struct buf *reasons)
 static enum err_code start_monitor(struct process *process, struct err *err)
 {
     const struct monitor_config cfg = {.service = SERVICE,
-                                       .listen = process->cfg->webhook_monitor_listen,
-                                       .port = (uint16_t)process->cfg->webhook_monitor_port,
+                                       .listen = process->program.cfg->webhook_monitor_listen,
+                                       .port = (uint16_t)process->program.cfg->webhook_monitor_port,
                                        .ready = ready,
                                        .arg = process};
     return cfg.port ? monitor_start(&cfg, &process->monitor, err) : ERR_OK;
@@ -50,7 +47,7 @@ static enum err_code start_monitor(struct process *process, struct err *err)
 
 static enum err_code serve(struct process *process, struct err *err)
 {
-    const struct store_config store = servers_store(process->cfg);
+    const struct store_config store = servers_store(process->program.cfg);
     struct err waited = {0};
     enum err_code rc = post_start(err);
     if (rc == ERR_OK)
@@ -63,7 +60,7 @@ static enum err_code serve(struct process *process, struct err *err)
         rc = presence_start(process->store, SERVICE, &process->presence, err);
     if (rc == ERR_OK && store_wait_ready(process->store, daemon_stop_flag(), &waited) != ERR_OK)
         return ERR_OK; /* the end was asked for before the database came */
-    const struct sender_config sender = {process->cfg, process->store, &process->site};
+    const struct sender_config sender = {process->program.cfg, process->store, &process->site};
     if (rc == ERR_OK)
         rc = sender_open(&sender, &process->sender, err);
     if (rc)
@@ -82,22 +79,9 @@ static void end(struct process *process)
     post_end();
 }
 
-static void on_reload(void *arg)
-{
-    struct process *process = arg;
-    struct err err = {0};
-    AUTO(config_free) struct config *fresh = NULL;
-    struct config_args args = {.argc = process->argc, .argv = process->argv};
-    enum log_level level = LOG_INFO;
-    if (config_load(&args, &fresh, &err))
-        log_err("config.reload.refused", &err);
-    else if (log_level_parse(sv_of(fresh->log_level), &level))
-        log_set_level(level);
-}
-
 static int run(struct process *process, struct err *err)
 {
-    const struct daemon_calls calls = {.reload = on_reload, .arg = process};
+    const struct daemon_calls calls = {.reload = program_reload, .arg = &process->program};
     enum err_code rc = daemon_start(&calls, err);
     if (rc == ERR_OK)
         rc = serve(process, err);
@@ -113,48 +97,23 @@ static int run(struct process *process, struct err *err)
 
 static enum err_code read_networks(struct process *process, struct err *err)
 {
-    enum err_code rc =
-        address_nets_parse(process->cfg->webhook_allow_networks, &process->site.allowed, err);
+    enum err_code rc = address_nets_parse(process->program.cfg->webhook_allow_networks,
+                                          &process->site.allowed, err);
     if (rc)
         err_prefix(err, "webhook.allow_networks: ");
-    process->site.cfg = process->cfg;
+    process->site.cfg = process->program.cfg;
     return rc;
 }
 
 int main(int argc, char **argv)
 {
-    struct config_flag flags[] = {
-        {.name = "help", .letter = 'h', .doc = "say this"},
-        {.name = "version", .doc = "say the version"},
-        {.name = NULL},
-    };
-    struct config_args args = {.argc = argc, .argv = argv, .flags = flags};
-    struct process process = {.argc = argc, .argv = argv};
+    struct process process = {.program = {.name = SERVICE, .argc = argc, .argv = argv}};
     struct err err = {0};
-    enum log_level level = LOG_INFO;
-    log_open(SERVICE, STDOUT_FILENO, LOG_INFO);
-    enum err_code rc = config_load(&args, &process.cfg, &err);
-    if (flags[0].count > 0) {
-        printf("usage: " SERVICE " [flags]\n\n");
-        config_usage(stdout, flags);
-        return 0;
-    }
-    if (flags[1].count > 0) {
-        printf(SERVICE " %s\n", SLUICE_VERSION);
-        return 0;
-    }
-    if (rc == ERR_OK && args.rest < argc)
-        rc = err_set(&err, ERR_INVALID, "unexpected argument %.100s", argv[args.rest]);
-    if (rc == ERR_OK)
-        rc = read_networks(&process, &err);
-    if (rc) {
-        (void)fprintf(stderr, SERVICE ": %s\n", err.text);
-        config_free(process.cfg);
-        return 2;
-    }
-    if (log_level_parse(sv_of(process.cfg->log_level), &level))
-        log_set_level(level);
-    int status = run(&process, &err);
-    config_free(process.cfg);
+    int status = 0;
+    if (!program_begin(&process.program, &status))
+        return status;
+    status = read_networks(&process, &err) ? program_refuse(&process.program, &err)
+                                           : run(&process, &err);
+    config_free(process.program.cfg);
     return status;
 }
