@@ -86,8 +86,10 @@ class Injector:
 
     _begin_worker_killed = _begin_worker_gone = _begin_web_killed = _kill
     _begin_recovery_killed = _begin_alternate_killed = _begin_deadletter_killed = _kill
+    _begin_webhook_killed = _kill
     _end_worker_killed = _end_worker_gone = _end_web_killed = _end_worker_drained = _release
     _end_recovery_killed = _end_alternate_killed = _end_deadletter_killed = _release
+    _end_webhook_killed = _release
 
     def _begin_worker_drained(self, fault):
         self.fleet.kill(fault.target, signal.SIGTERM)
@@ -101,7 +103,9 @@ class Injector:
             self.fleet.programs[fault.target].signal(signal.SIGCONT)
 
     _begin_worker_stopped = _begin_web_stopped = _begin_recovery_stopped = _stop
+    _begin_webhook_stopped = _stop
     _end_worker_stopped = _end_web_stopped = _end_recovery_stopped = _continue
+    _end_webhook_stopped = _continue
 
     def _begin_runner_killed(self, fault):
         pid = self.fleet.runner(fault.target)
@@ -119,8 +123,10 @@ class Injector:
 
     _begin_worker_dies = _begin_worker_unsure = _begin_web_dies = _begin_web_unsure = _arm
     _begin_recovery_dies = _begin_recovery_unsure = _begin_reader_dies = _arm
+    _begin_webhook_dies = _arm
     _end_worker_dies = _end_worker_unsure = _end_web_dies = _end_web_unsure = _disarm
     _end_recovery_dies = _end_recovery_unsure = _end_reader_dies = _disarm
+    _end_webhook_dies = _disarm
 
     def _begin_runner_dies(self, fault):
         """A worker that finds no runner starts one, which inherits the failure point."""
@@ -157,8 +163,8 @@ class Injector:
     def _end_worker_off_both(self, fault):
         self._cut(fault.target, ["broker", "database"], False)
 
-    _begin_web_off_database = _begin_worker_off_database
-    _end_web_off_database = _end_worker_off_database
+    _begin_web_off_database = _begin_webhook_off_database = _begin_worker_off_database
+    _end_web_off_database = _end_webhook_off_database = _end_worker_off_database
 
     # ---- the servers
 

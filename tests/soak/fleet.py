@@ -8,7 +8,7 @@ import threading
 import time
 
 import sluice
-from nemesis import ALTERNATES, DEADLETTERS, RECOVERIES, WEBS, WORKERS
+from nemesis import ALTERNATES, DEADLETTERS, RECOVERIES, WEBHOOKS, WEBS, WORKERS
 from partition import Forwarder
 from report import resident_mib
 
@@ -25,6 +25,8 @@ POLICIES = {f"recovery_{name}": "constant every=1s jitter=10" for name in (
     "database_unavailable")}
 LOOK_S = 0.5
 FAULT = "SLUICE_FAULT"
+HERE = {"webhook_allow_networks": "127.0.0.0/8"}
+HOOKS = HERE | {"webhook_retry_first_ms": 100, "webhook_retry_most_ms": 1000}
 READERS = {"recovery": RECOVERIES, "alternate": ALTERNATES, "deadletter": DEADLETTERS}
 ORDERLY = (0, 75)  # a leader that was replaced without noticing exits with 75
 
@@ -45,11 +47,11 @@ class Fleet:
 
     def start(self):
         given = self.site.servers.environment()
-        for name in (*WEBS, *WORKERS):
+        for name in (*WEBS, *WORKERS, *WEBHOOKS):
             self.forwarders[name] = {"broker": Forwarder(int(given["SLUICE_TEST_AMQP_PORT"])),
                                      "database": Forwarder(int(given["SLUICE_TEST_DB_PORT"]))}
         for name in WEBS:
-            self.programs[name] = self.site.web(name, **self._ways(name), **FAST)
+            self.programs[name] = self.site.web(name, **self._ways(name), **FAST, **HERE)
         for name in WORKERS:
             self.programs[name] = self.site.worker(
                 name.rsplit("-", 1)[0], name, slots=SLOTS, wait=False,
@@ -58,6 +60,9 @@ class Fleet:
         for kind, names in READERS.items():
             for name in names:
                 self.programs[name] = self.site.reader(kind, name, wait=False, **FAST, **POLICIES)
+        for name in WEBHOOKS:
+            self.programs[name] = self.site.reader("webhook", name, wait=False, **self._ways(name),
+                                                   **FAST, **HOOKS)
         for program in self.programs.values():
             program.wait_ready()
         for name in self.programs:

@@ -10,6 +10,7 @@ WEBS = ("web-1", "web-2")
 RECOVERIES = ("recovery-1", "recovery-2")
 ALTERNATES = ("alternate-1", "alternate-2")
 DEADLETTERS = ("deadletter-1", "deadletter-2")
+WEBHOOKS = ("webhook-1", "webhook-2")
 SITE = ("site",)
 
 WARM_UP_S, COOL_DOWN_S = 8.0, 12.0
@@ -27,6 +28,7 @@ WEB_POINTS = ("job.submit.before_commit", "job.submit.after_commit", "web.row_co
 RECOVERY_POINTS = ("recovery.blocked_seen", "recovery.tested", "recovery.release_committed",
                    "recovery.published")
 DEAD_POINTS = ("dead.stored", "dead.job_settled", "dead.before_ack")
+HOOK_POINTS = ("webhook.due_read", "webhook.sent", "webhook.recorded")
 COMMIT_POINTS = ("store.commit.answer_lost", "store.commit.unsent")
 LATEST_PASS = 12
 
@@ -66,6 +68,10 @@ KINDS = {
     "recovery-stopped": Kind(RECOVERIES, 3.0, 8.0, "SIGSTOP until the other one leads, SIGCONT"),
     "alternate-killed": Kind(ALTERNATES, 0.2, 5.0, "kill -9; started again"),
     "deadletter-killed": Kind(DEADLETTERS, 0.2, 5.0, "kill -9; started again"),
+    "webhook-killed": Kind(WEBHOOKS, 0.2, 5.0, "kill -9; started again"),
+    "webhook-stopped": Kind(WEBHOOKS, 3.5, 8.0, "SIGSTOP for longer than a lease, SIGCONT"),
+    "webhook-off-database": Kind(WEBHOOKS, 2.0, 8.0, "cut off the database: nothing passes"),
+    "webhook-dies": Kind(WEBHOOKS, 10.0, 15.0, "at a named failure point", HOOK_POINTS),
     "broker-killed": Kind(SITE, 0.2, 6.0, "kill -9 of RabbitMQ; started again"),
     "broker-hung": Kind(SITE, 1.0, 5.0, "SIGSTOP, SIGCONT of RabbitMQ"),
     "broker-connections": Kind(SITE, 0.0, 0.0, "all connections to the broker closed"),

@@ -12,11 +12,13 @@ import shutil
 import pytest
 
 import report
+import told
 from evidence import SHOWN, Judge, Stamps
 from faults import Injector
 from fleet import Fleet
 from load import APP, APP_VERSION, QUOTA, QUOTA_USER, SYSTEM, Load, jobs_of
 from nemesis import QUEUES, WEBS, schedule
+from receiver import Receiver
 from rest import AGAIN
 from servers import Servers
 from sluice import Site
@@ -30,6 +32,8 @@ FAULTS = float(os.environ.get("SLUICE_SOAK_FAULTS", "3"))
 SAMPLE_S = 10.0
 END_S = 240.0  # from the last fault to the last end: the rarest repair looks every 15 leases
 CALL_S, QUIET_CALL_S = 10.0, 120.0
+HOOK = "soak"
+TOLD_OF = ["PENDING", "FINISHED", "FAILED", "CANCELLED"]
 BROKER = {"vm_memory_high_watermark.relative": "0.6"}
 
 
@@ -60,7 +64,8 @@ class Operator:
             return answer.status not in AGAIN and answer.expect(200, 201)
         return wait_until(f"{method} {path}", done, END_S, 0.2)
 
-    def prepare(self):
+    def prepare(self, receiver):
+        self.call("PUT", f"/v1/subscriptions/{HOOK}", {"url": receiver.url, "states": TOLD_OF})
         for priority, name in enumerate(QUEUES[1:], 1):
             self.call("PUT", f"/v1/queues/{name}", {"priority": priority,
                                                     "filter": f"'{name}' IN tags"})
@@ -124,6 +129,22 @@ def settle(site, fleet):
                lambda: not fleet.run_folders(), 20)
 
 
+def took(call):
+    """One event in twenty is refused twice, so that others have to wait for it."""
+    return call.attempt > 2 or call.said["seq"] % 20 != 0
+
+
+def check_told(site, receiver):
+    """Each event of each job was taken, and in order; those that came again are counted."""
+    told.wait_told(site)
+    wrong, again = told.breaches(site, HOOK, list(receiver.calls), took)
+    print(f"{'webhooks, calls':28} {len(receiver.calls):6}\n{'  taken before':28} {again:6}\n"
+          f"{'  lost or out of order':28} {len(wrong):6}")
+    for job, what in list(wrong.items())[:SHOWN]:
+        print(f"job {job}: {what}")
+    return wrong
+
+
 def check_garbage(site, injector):
     """Each message that was none is kept with a reason."""
     wait_until("a row for each piece of garbage", lambda: int(site.sql(
@@ -131,7 +152,13 @@ def check_garbage(site, injector):
         "AND reason <> ''")[0][0]) == injector.garbage, 30)
 
 
-def test_jobs_survive_the_nemesis(site):
+@pytest.fixture(name="receiver")
+def _receiver():
+    with Receiver(lambda call: 200 if took(call) else 503) as receiver:
+        yield receiver
+
+
+def test_jobs_survive_the_nemesis(site, receiver):
     faults = schedule(SEED, SECONDS, FAULTS) if FAULTS else []
     print(f"\nseed {SEED}, {SECONDS:g} s, {JOBS} jobs, {len(faults)} faults:")
     for fault in faults:
@@ -139,7 +166,7 @@ def test_jobs_survive_the_nemesis(site):
     fleet, stamps = Fleet(site, site.servers), Stamps(site.path("evidence"))
     fleet.start()
     operator = Operator(site, fleet)
-    operator.prepare()
+    operator.prepare(receiver)
     site.servers.rabbitmq.settle()
     load = Load(site, [fleet.programs[name] for name in WEBS], jobs_of(SEED, JOBS, SECONDS),
                 stamps.folder)
@@ -155,11 +182,12 @@ def test_jobs_survive_the_nemesis(site):
         limit_calls(site, QUIET_CALL_S)
     settle(site, fleet)
     fleet.sample()
-    finish(site, fleet, load, injector, stamps)
+    finish(site, fleet, load, injector, stamps, receiver)
 
 
-def finish(site, fleet, load, injector, stamps):
+def finish(site, fleet, load, injector, stamps, receiver):  # pylint: disable=too-many-arguments
     breaches = site.breaches()
+    untold = check_told(site, receiver)
     fleet.end_watch()
     judge = Judge(site, load, injector, stamps)
     verdict = judge.verdict()
@@ -170,13 +198,13 @@ def finish(site, fleet, load, injector, stamps):
         print(f"\n{what}\n{judge.story(job)}")
     print(f"\nseed {SEED}: {len(breaches)} breaches found by the audit, "
           f"{len(fleet.crashes())} programs that ended by themselves")
-    if LOGS and (load.faults or verdict.bad() or breaches or fleet.crashes()):
+    if LOGS and (load.faults or verdict.bad() or breaches or untold or fleet.crashes()):
         shutil.copytree(site.folder, os.path.join(LOGS, f"soak-{SEED}"), dirs_exist_ok=True,
                         ignore=lambda folder, names: [] if folder != site.folder else [
                             name for name in names if not name.endswith((".log", "evidence"))])
     assert not load.faults, load.faults
     assert len(load.ids) == JOBS
-    assert not verdict.bad() and not breaches and not fleet.crashes()
+    assert not verdict.bad() and not breaches and not untold and not fleet.crashes()
     check_garbage(site, injector)
 
 
