@@ -145,7 +145,9 @@ static enum err_code set_session(struct db *db, const struct store_config *cfg, 
     static const char *const settings[] = {
         "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
         "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,NO_ZERO_DATE,"
-        "NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO', time_zone = '+00:00', autocommit = 1",
+        "NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO', time_zone = '+00:00', autocommit = 1, "
+        /* Or the answer to each change of autocommit tells of it at length. */
+        "session_track_system_variables = ''",
         /* A process that is stopped in a transaction would keep its rows from the one that takes
          * over; ours never wait for anything else in one. MySQL has no such limit (the comment is
          * code to MariaDB only): there the row is free when the stopped host's connection ends. */

@@ -74,8 +74,6 @@ MUST_USE enum err_code db_bind(struct db *db, const char *name, MYSQL_STMT *stmt
 uint64_t db_note_written(struct db *db, MYSQL_STMT *stmt); /* how many rows */
 const char *db_stmt_name(enum db_stmt_id id);
 
-#define DB_OPEN_TEXT "SET autocommit = 0" /* of a transaction */
-
 /* Opens the transaction that db_begin() promised, if it is not open. */
 MUST_USE enum err_code db_open_owed(struct db *db, struct err *err);
 

@@ -4,6 +4,7 @@
 #include "common/store/db.h"
 
 #include <assert.h>
+#include <sys/socket.h>
 
 #if DB_CAN_PIPE
 
@@ -15,13 +16,16 @@ static void set_read_later(struct db *db, bool later)
 
 enum err_code db_send(struct db *db, MYSQL_STMT *stmt, const char *name, struct err *err)
 {
-    enum err_code rc = ERR_OK;
+    bool owed = db->txn == DB_TXN_OWED;
+    enum err_code rc = owed ? db_prepare(db, DB_BEGIN_TXN, err) : ERR_OK;
+    if (rc)
+        return rc;
     set_read_later(db, true);
-    if (db->txn == DB_TXN_OWED) {
+    if (owed) {
         db->txn = DB_TXN_OPEN;
         db->unread_open = true;
-        if (mysql_send_query(db->conn, DB_OPEN_TEXT, sizeof(DB_OPEN_TEXT) - 1) != 0)
-            rc = db_failed(db, DB_OPEN_TEXT, mysql_errno(db->conn), mysql_error(db->conn), err);
+        if (mysql_stmt_execute(db->stmts[DB_BEGIN_TXN]) != 0)
+            rc = db_stmt_failed(db, db_stmt_name(DB_BEGIN_TXN), db->stmts[DB_BEGIN_TXN], err);
     }
     if (rc == ERR_OK && mysql_stmt_execute(stmt) != 0)
         rc = db_stmt_failed(db, name, stmt, err);
@@ -41,10 +45,10 @@ static enum err_code receive_open(struct db *db, struct err *err)
         return ERR_OK;
     db->unread_open = false;
     db->conn->net.pkt_nr = FIRST_PACKET;
-    if (mysql_read_query_result(db->conn) == 0)
+    MYSQL_STMT *stmt = db->stmts[DB_BEGIN_TXN];
+    if (db->conn->methods->db_read_execute_response(stmt) == 0)
         return ERR_OK;
-    enum err_code rc =
-        db_failed(db, DB_OPEN_TEXT, mysql_errno(db->conn), mysql_error(db->conn), err);
+    enum err_code rc = db_stmt_failed(db, db_stmt_name(DB_BEGIN_TXN), stmt, err);
     db->lost = true; /* with the answers to what was sent behind it */
     return rc;
 }
@@ -60,12 +64,33 @@ enum err_code db_receive(struct db *db, MYSQL_STMT *stmt, const char *name, stru
     return rc;
 }
 
+/* The least that an answer to a write can be: four bytes of head, and what says how it went. */
+#define ANSWER_BYTES_MIN 11
+
+static void set_wake_bytes(struct db *db, size_t bytes)
+{
+    int value = (int)bytes;
+    (void)setsockopt(mysql_get_socket(db->conn), SOL_SOCKET, SO_RCVLOWAT, &value, sizeof(value));
+}
+
+/* The answer to the opening, before those to `count` statements. We sleep until all of them but one
+ * must be there: the server sends each by itself, and need not wake us by each of them. */
+static enum err_code receive_open_of(struct db *db, size_t count, struct err *err)
+{
+    if (!db->unread_open)
+        return ERR_OK;
+    set_wake_bytes(db, count * ANSWER_BYTES_MIN + 1);
+    enum err_code rc = receive_open(db, err);
+    set_wake_bytes(db, 1); /* part of the others may be here already */
+    return rc;
+}
+
 /* Every answer is read, or the connection would be out of step; the first failure is told. */
 static enum err_code receive_all(struct db *db, struct db_call *calls, size_t count,
                                  struct err *err)
 {
-    enum err_code first = ERR_OK;
-    enum db_trouble trouble = DB_FINE;
+    enum err_code first = receive_open_of(db, count, err);
+    enum db_trouble trouble = db->trouble;
     for (size_t i = 0; i < count && !db->lost; i++) {
         struct err later = {0};
         MYSQL_STMT *stmt = db->stmts[calls[i].id];

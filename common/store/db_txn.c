@@ -7,7 +7,11 @@
  * transaction, and of statements that travel together those behind it would each be committed
  * alone. With autocommit off they are rolled back with the rest. Turning it on again commits, and
  * fails as a COMMIT does. */
-#define COMMIT_TEXT "SET autocommit = 1"
+static enum err_code end_txn(struct db *db, struct err *err)
+{
+    db_end(db); /* a selection that a failure left open */
+    return db_exec(db, DB_END_TXN, DB_NO_ARGS, NULL, err);
+}
 
 void db_begin(struct db *db)
 {
@@ -20,7 +24,7 @@ enum err_code db_open_owed(struct db *db, struct err *err)
     if (db->txn != DB_TXN_OWED)
         return ERR_OK;
     db->txn = DB_TXN_OPEN;
-    return db_run_text(db, SV(DB_OPEN_TEXT), err);
+    return db_exec(db, DB_BEGIN_TXN, DB_NO_ARGS, NULL, err);
 }
 
 bool db_has_written(const struct db *db)
@@ -31,7 +35,7 @@ bool db_has_written(const struct db *db)
 enum err_code db_commit(struct db *db, struct err *err)
 {
     if (db->txn == DB_TXN_OPEN) {
-        enum err_code rc = db_run_text(db, SV(COMMIT_TEXT), err);
+        enum err_code rc = end_txn(db, err);
         if (rc)
             return rc;
     }
@@ -47,7 +51,7 @@ void db_rollback(struct db *db)
     db->txn = DB_TXN_NONE;
     if (!db->lost && was != DB_TXN_OWED && db_run_text(db, SV("ROLLBACK"), &ignored) != ERR_OK)
         db->lost = true;
-    if (!db->lost && was == DB_TXN_OPEN && db_run_text(db, SV(COMMIT_TEXT), &ignored) != ERR_OK)
+    if (!db->lost && was == DB_TXN_OPEN && end_txn(db, &ignored) != ERR_OK)
         db->lost = true;
     db->trouble = trouble;
 }

@@ -88,28 +88,24 @@ static struct db_args outbox_values(const struct part *part, struct values *valu
     return (struct db_args){args, n};
 }
 
-/* All that a part needs, in one round trip. The time is read with the first part of a transaction
- * and stays with the connection. */
-static enum err_code insert_part(struct db *db, const struct part *part, bool first,
-                                 struct err *err)
+/* All that a part needs, in one round trip. */
+static enum err_code insert_part(struct db *db, const struct part *part, struct err *err)
 {
     struct values values;
     struct db_call calls[] = {
-        {.id = DB_SUBMIT_TIME, .args = DB_NO_ARGS},
         {.id = job_stmts[part->width], .args = job_values(part, &values)},
         {.id = event_stmts[part->width], .args = event_values(part, &values)},
         {.id = outbox_stmts[part->width], .args = outbox_values(part, &values)},
     };
-    size_t from = first ? 0 : 1;
-    enum err_code rc = db_exec_all(db, calls + from, ARRAY_LEN(calls) - from, err);
+    enum err_code rc = db_exec_all(db, calls, ARRAY_LEN(calls), err);
     if (rc)
         return rc;
     /* One INSERT of a known number of rows numbers them without gaps. */
     for (size_t i = 0; i < part->count; i++) {
         *part->entries[i]->done =
             (struct job_submitted){.id = part->entries[i]->job->id,
-                                   .outbox_id = calls[3].insert_id + i * db_auto_step(db),
-                                   .created_us = (int64_t)calls[1].insert_id};
+                                   .outbox_id = calls[2].insert_id + i * db_auto_step(db),
+                                   .created_us = (int64_t)calls[0].insert_id};
     }
     return ERR_OK;
 }
@@ -153,7 +149,7 @@ enum err_code job_insert_rows(struct db *db, struct job_entry *const *entries, s
     for (size_t done = 0; rc == ERR_OK && done < count; done += part.count) {
         part.entries = entries + done;
         choose_width(&part, count - done);
-        rc = insert_part(db, &part, done == 0, err);
+        rc = insert_part(db, &part, err);
         for (size_t i = 0; i < part.count && rc == ERR_OK; i++)
             rc = insert_hooks(db, part.entries[i]->job, err);
     }
