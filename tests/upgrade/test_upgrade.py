@@ -18,6 +18,8 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import jobs
 import previous
 import sluice
+import told
+from receiver import Receiver
 from servers import Servers
 from steady import Load, check_runs
 from waiting import wait_until
@@ -38,19 +40,34 @@ def version_of(folder):
     return done.stdout.split()[1].rstrip(",")
 
 
+HOOK = "upgraded"
+HERE = "127.0.0.0/8"
+
+
 class Fleet:
-    """Every program of a site, and how one after the other is replaced."""
+    """Every program of a site, and how one after the other is replaced. One that the version before
+    did not have comes as soon as sluice-web is new, so that somebody can subscribe.
+    """
 
     def __init__(self, site):
-        self.web = site.web()
+        self.site, self.web = site, site.web()
         self.workers = [site.worker(name=name, worker_drain_ms=1000) for name in ("one", "two")]
         self.readers = [site.reader(kind, recovery_tick_ms=200)
                         for kind in ("recovery", "alternate", "deadletter")]
 
-    def replace(self, load):
+    def tell(self, receiver):
+        self.site.reader("webhook", webhook_allow_networks=HERE)
+        self.site.client(self.web, "root", "admin").put(
+            f"/v1/subscriptions/{HOOK}",
+            {"url": receiver.url, "states": ["PENDING", "FINISHED"]}).expect(201)
+
+    def replace(self, load, receiver):
+        self.web.env["SLUICE_WEBHOOK_ALLOW_NETWORKS"] = HERE
         for process in (*self.readers, self.web, *self.workers):
             assert process.stop() == 0, process.log_tail()
             process.start()
+            if process is self.web:
+                self.tell(receiver)
             load.wait_more(10)
             yield process
 
@@ -60,7 +77,8 @@ def test_a_site_is_upgraded_under_load():
     if name is None:
         pytest.skip("the version before is not here: no tag, or no git")
     old = previous.build(name)
-    with Servers() as servers, sluice.Site(servers, programs=old) as site:
+    with Servers() as servers, Receiver() as receiver, \
+            sluice.Site(servers, programs=old) as site:
         fleet = Fleet(site)
         ann = site.client(fleet.web)
         traces = jobs.Traces(site.path("traces"))
@@ -76,7 +94,7 @@ def test_a_site_is_upgraded_under_load():
         assert migrated.returncode == 0, migrated
         load.wait_more(30)
         assert [result for result, _ in doctor(site)] == ["warning"] * 2, "both workers are old"
-        for number, _ in enumerate(fleet.replace(load)):
+        for number, _ in enumerate(fleet.replace(load, receiver)):
             if number == 4:  # one worker is new, the other is not
                 middle = doctor(site)
         assert len(middle) == 1 and "'two'" in middle[0][1] and version_of(old) in middle[0][1]
@@ -90,6 +108,9 @@ def test_a_site_is_upgraded_under_load():
             assert ann.wait_end(job, 60)["status"] == "FINISHED"
         wait_until("every job to end", lambda: not site.count("jobs", "ended_at IS NULL"), 120)
         check_runs(site, load, traces, long_jobs)
+        told.wait_told(site)
+        wrong, _ = told.breaches(site, HOOK, list(receiver.calls), lambda call: True)
+        assert not wrong and len(receiver.calls) > len(long_jobs), wrong
         site.wait_clean()
         done = site.run("audit")
         assert done.returncode == 0, done.stdout
