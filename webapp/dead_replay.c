@@ -6,6 +6,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/spare.h"
 #include "common/model/message.h"
 #include "common/store/job_store.h"
 #include "common/store/queue_store.h"
@@ -46,7 +47,7 @@ static enum err_code read_given(const struct request *req, struct replay *replay
     if (!json_is_object(body))
         return err_set_at(err, ERR_INVALID, "/body",
                           "the body of a message is {\"v\": 1, \"job\": ID, \"epoch\": NUMBER}");
-    replay->given = json_dumps(body, JSON_COMPACT);
+    replay->given = spare_text(json_dumps(body, JSON_COMPACT));
     return replay->given ? ERR_OK : err_set(err, ERR_NOMEM, "out of memory");
 }
 

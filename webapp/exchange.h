@@ -77,6 +77,8 @@ struct server {
     unsigned conn_count;     /* lock */
     unsigned exchange_count; /* lock */
     bool stop_clock;         /* lock */
+    atomic_int door;         /* where MHD listens; -1: nowhere */
+    unsigned shut_out;       /* of the clock: ticks for which somebody has waited to be taken */
     uint64_t timed_out;      /* lock */
     uint64_t overloaded;     /* lock */
     atomic_bool stopping;

@@ -3,6 +3,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/openssl.h"
+#include "common/base/spare.h"
 #include "common/store/job_store.h"
 #include "webapp/job_run.h"
 #include "webapp/job_view.h"
@@ -72,7 +73,7 @@ static bool add_end(struct follower *follower)
                       &err) != ERR_OK)
         return false; /* asked again at the next look */
     json_t *view = job_view(job, true);
-    char *text = view ? json_dumps(view, JSON_COMPACT) : NULL;
+    char *text = view ? spare_text(json_dumps(view, JSON_COMPACT)) : NULL;
     json_decref(view);
     if (!text)
         return false;

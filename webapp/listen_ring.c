@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "common/base/spare.h"
 #include "webapp/job_view.h"
 #include "webapp/listen_impl.h"
 
@@ -13,7 +14,7 @@ bool listen_frame(const struct feed_event *event, struct buf *out)
     json_object_set_new(view, "name", view_text(event->name));
     json_object_set_new(view, "owner", view_text(event->owner));
     json_object_set_new(view, "queue", view_text(event->queue));
-    char *text = view ? json_dumps(view, JSON_COMPACT) : NULL;
+    char *text = view ? spare_text(json_dumps(view, JSON_COMPACT)) : NULL;
     json_decref(view);
     if (!text)
         return false;

@@ -3,6 +3,7 @@
 #include "webapp/request.h"
 
 #include "common/base/log.h"
+#include "common/base/spare.h"
 
 #define JSON_TYPE "application/json"
 #define RETRY_AFTER_S "2"
@@ -25,15 +26,15 @@ void reply_header(struct request *req, const char *name, const char *value)
         (void)MHD_add_response_header(req->reply.response, name, value);
 }
 
-/* bytes come from malloc and are given away. Without memory for an answer the connection is closed
- * by the server, which finds none. */
+/* bytes come from malloc or jansson and are given away. Without memory for an answer the connection
+ * is closed by the server, which finds none. */
 static void reply_bytes(struct request *req, unsigned status, const char *type, char *bytes,
                         size_t size)
 {
     struct MHD_Response *response =
-        bytes ? MHD_create_response_from_buffer(size, bytes, MHD_RESPMEM_MUST_FREE) : NULL;
+        bytes ? MHD_create_response_from_buffer_with_free_callback(size, bytes, spare_free) : NULL;
     if (!response)
-        free(bytes);
+        spare_free(bytes);
     set_reply(req, (struct reply){status, response, .is_stream = false});
     reply_header(req, "Content-Type", type);
 }

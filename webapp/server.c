@@ -229,6 +229,7 @@ static enum err_code start_daemon(struct server *server, struct err *err)
         tls_no_certificate, MHD_OPTION_END);
     if (!server->daemon)
         return err_set(err, ERR_IO, "the HTTP server does not start");
+    atomic_store(&server->door, fd);
     fd = -1;
     return ERR_OK;
 }
@@ -239,6 +240,7 @@ enum err_code server_open(struct web *web, struct server **ret_server, struct er
     if (!server)
         return err_set(err, ERR_NOMEM, "out of memory");
     server->web = web;
+    atomic_init(&server->door, -1);
     server->deadline_ms = web->cfg->web_deadline_ms;
     pthread_mutex_init(&server->lock, NULL);
     clock_cond_init(&server->changed);
@@ -302,6 +304,7 @@ void server_stop(struct server *server, int64_t grace_ms)
 {
     int64_t deadline_ms = clock_mono_ms() + grace_ms;
     atomic_store(&server->stopping, true);
+    atomic_store(&server->door, -1);
     int fd = MHD_quiesce_daemon(server->daemon);
     if (fd >= 0)
         (void)close(fd);

@@ -3,6 +3,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/spare.h"
 #include "common/service/watchdog.h"
 #include "webapp/problem.h"
 #include "webapp/web.h"
@@ -17,6 +18,8 @@
 #define READ_FACTOR 4     /* an answer is to be read within so many deadlines */
 #define IDLE_MS 60000     /* a kept-alive connection may be silent so long */
 #define CROWDED_IDLE_MS 1000
+#define SHUT_OUT_TICKS 10 /* somebody waits for so long to be taken: MHD takes nobody */
+#define STREAM_ENDS_TICKS 50
 #define CROWDED_SHARE 8 /* of the deadline is left to requests that arrive */
 
 /* Of TLS the session is MHD's: only the end can be told. */
@@ -31,7 +34,7 @@ static void tell(const struct conn *conn, const struct err *err)
     const struct uri *uri = conn->x ? &conn->x->req.uri : NULL;
     bool told = uri && uri->raw && uri->path_length <= INSTANCE_MAX;
     json_t *root = problem_of(err, told ? uri->raw : "/", told ? uri->path_length : 1, id);
-    char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
+    char *text = root ? spare_text(json_dumps(root, JSON_COMPACT)) : NULL;
     int length = snprintf(answer, sizeof(answer),
                           "HTTP/1.1 %d %s\r\nContent-Type: " PROBLEM_TYPE "\r\n"
                           "Content-Length: %zu\r\nX-Request-Id: %s\r\nConnection: close\r\n\r\n%s",
@@ -51,12 +54,21 @@ void conn_kill(struct server *server, struct conn *conn, const struct err *err)
     (void)shutdown(conn->fd, SHUT_RDWR);
 }
 
+/* MHD that found no descriptor free takes nobody until a connection ends, though there may be
+ * enough by then. */
+static void look_at_door(struct server *server)
+{
+    struct pollfd door = {.fd = atomic_load(&server->door), .events = POLLIN};
+    bool waits = door.fd >= 0 && poll(&door, 1, 0) > 0 && (door.revents & POLLIN);
+    server->shut_out = waits ? server->shut_out + 1 : 0;
+}
+
 /* MHD takes no connection beyond the limit, so those who hold many idle ones would keep all others
  * out: close to the limit there is less patience. */
 static bool is_crowded(const struct server *server)
 {
     unsigned most = server->web->cfg->web_connections_max;
-    return server->conn_count >= most - most / 8;
+    return server->conn_count >= most - most / 8 || server->shut_out >= SHUT_OUT_TICKS;
 }
 
 /* A connection without a request, or with one that is still arriving. */
@@ -118,6 +130,12 @@ static bool give_up(struct server *server, struct exchange *x, int64_t now_ms)
  * waited for. */
 static void check_reader(struct server *server, struct conn *conn, int64_t now_ms)
 {
+    if (conn->x->is_stream && server->shut_out >= STREAM_ENDS_TICKS) { /* it can be resumed */
+        server->shut_out = 0;
+        conn->killed = true;
+        (void)shutdown(conn->fd, SHUT_RDWR);
+        return;
+    }
     if (conn->x->is_stream || now_ms - conn->x->sent_ms <= READ_FACTOR * server->deadline_ms)
         return;
     server->timed_out++;
@@ -173,6 +191,7 @@ static void *clock_main(void *arg)
     while (!server->stop_clock) {
         int64_t now_ms = clock_mono_ms();
         bool moves = true;
+        look_at_door(server);
         for (struct conn *conn = server->conns; conn; conn = conn->next)
             moves = check_conn(server, conn, now_ms) && moves;
         if (moves)

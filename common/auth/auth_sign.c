@@ -7,6 +7,7 @@
 #include "common/base/clock.h"
 #include "common/base/fs.h"
 #include "common/base/openssl.h"
+#include "common/base/spare.h"
 #include "common/base/uuid.h"
 
 #include <errno.h>
@@ -168,7 +169,7 @@ enum err_code auth_sign(const struct auth_private_key *key, const char *kid,
         failed |= json_object_set_new(root, "iss", json_string(claims->issuer));
     if (claims->audience && claims->audience[0])
         failed |= json_object_set_new(root, "aud", json_string(claims->audience));
-    TEXT_AUTO char *text = failed ? NULL : json_dumps(root, JSON_COMPACT);
+    TEXT_AUTO char *text = failed ? NULL : spare_text(json_dumps(root, JSON_COMPACT));
     if (!text)
         return err_set(err, ERR_INVALID, "the claims are not valid UTF-8");
     return auth_sign_json(key, kid, text, ret_token, err);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "common/model/job_request.h"
 
+#include "common/base/spare.h"
 #include "common/model/job_member.h"
 #include "common/model/limits.h"
 
@@ -118,7 +119,7 @@ char *job_request_text(const struct job_request *request)
     if (!copy)
         return NULL;
     (void)json_object_del(copy, "idempotencyKey");
-    return json_dumps(copy, JSON_COMPACT | JSON_SORT_KEYS);
+    return spare_text(json_dumps(copy, JSON_COMPACT | JSON_SORT_KEYS));
 }
 
 char *job_request_tags(const struct job_request *request)
@@ -126,5 +127,5 @@ char *job_request_tags(const struct job_request *request)
     JSON_AUTO json_t *tags = json_array();
     for (size_t i = 0; tags && i < request->tags.count; i++)
         (void)json_array_append_new(tags, json_string(request->tags.items[i]));
-    return tags ? json_dumps(tags, JSON_COMPACT) : NULL;
+    return tags ? spare_text(json_dumps(tags, JSON_COMPACT)) : NULL;
 }

@@ -3,9 +3,12 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/openssl.h"
+#include "common/base/spare.h"
 #include "common/service/watchdog.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -95,10 +98,39 @@ static void close_to_others(void)
 #endif
 }
 
+static void *crypto_malloc(size_t size, const char *file, int line)
+{
+    (void)file;
+    (void)line;
+    return spare_try(size);
+}
+
+static void *crypto_realloc(void *block, size_t size, const char *file, int line)
+{
+    (void)file;
+    (void)line;
+    return spare_grow(block, size);
+}
+
+static void crypto_free(void *block, const char *file, int line)
+{
+    (void)file;
+    (void)line;
+    spare_free(block);
+}
+
+/* What is half a document, or no digest, for want of memory would be taken for a whole one. */
+static void set_spare(void)
+{
+    json_set_alloc_funcs(spare_malloc, spare_free);
+    (void)CRYPTO_set_mem_functions(crypto_malloc, crypto_realloc, crypto_free);
+}
+
 enum err_code daemon_start(const struct daemon_calls *calls, struct err *err)
 {
     pthread_t thread;
     close_to_others();
+    set_spare();
     calls_of_program = *calls;
     clock_cond_init(&stopped);
     (void)signal(SIGPIPE, SIG_IGN);

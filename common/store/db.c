@@ -36,6 +36,8 @@ static const struct {
     unsigned number;
     enum db_trouble trouble;
 } trouble_table[] = {
+    {0, DB_LOST}, /* the library ran out of memory in a place where it does not say so */
+    {CR_OUT_OF_MEMORY, DB_LOST}, /* half a conversation, perhaps */
     {CR_CONNECTION_ERROR, DB_LOST},
     {CR_CONN_HOST_ERROR, DB_LOST},
     {CR_UNKNOWN_HOST, DB_LOST},

@@ -3,6 +3,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/fs.h"
+#include "common/base/spare.h"
 #include "worker/runner/journal_inside.h"
 
 #include <errno.h>
@@ -143,7 +144,7 @@ static enum err_code make_text(const struct journal_entry *entry, const struct r
                                struct buf *ret_text, struct err *err)
 {
     json_t *json = runner_job_json(job);
-    TEXT_AUTO char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
+    TEXT_AUTO char *text = json ? spare_text(json_dumps(json, JSON_COMPACT)) : NULL;
     json_decref(json);
     *ret_text = BUF_INIT(JOURNAL_SIZE);
     if (text && buf_add_text(ret_text, entry->key) && buf_add_text(ret_text, " ") &&

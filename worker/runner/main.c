@@ -8,6 +8,7 @@
 
 #include "common/base/fs.h"
 #include "common/base/log.h"
+#include "common/base/spare.h"
 #include "common/base/wake.h"
 #include "worker/runner/runner.h"
 
@@ -193,6 +194,7 @@ int main(int argc, char **argv)
         (void)fprintf(stderr, "usage: sluice-runner --dir DIR --name NAME\n");
         return 2;
     }
+    json_set_alloc_funcs(spare_malloc, spare_free);
     if (prepare(&runner, dir, &other, &err) != ERR_OK) {
         (void)fprintf(stderr, "sluice-runner: %s\n", err.text);
         return EXIT_FAILURE;
