@@ -332,9 +332,11 @@ void consumer_on_frame(void *arg, const amqp_frame_t *frame)
     }
     if (!channel->arriving)
         return; /* the rest of a delivery that we gave up with its channel */
-    if (frame->frame_type == AMQP_FRAME_HEADER)
-        delivery_set_header(channel->arriving, frame);
-    else if (frame->frame_type == AMQP_FRAME_BODY)
+    if (frame->frame_type == AMQP_FRAME_HEADER && !delivery_set_header(channel->arriving, frame)) {
+        conn_break(&consumer->conn, "no memory for a delivery");
+        return;
+    }
+    if (frame->frame_type == AMQP_FRAME_BODY)
         delivery_add_body(channel->arriving, frame->payload.body_fragment);
     if (delivery_is_whole(channel->arriving))
         give_to_receiver(consumer, channel);

@@ -79,7 +79,8 @@ MUST_USE struct delivery *delivery_new(struct mailbox *mailbox);
 void delivery_free(struct delivery *delivery);
 bool delivery_is_settled(struct delivery *delivery);
 void delivery_set_method(struct delivery *delivery, const amqp_basic_deliver_t *method);
-void delivery_set_header(struct delivery *delivery, const amqp_frame_t *frame);
+/* false: there is no memory for its body. */
+MUST_USE bool delivery_set_header(struct delivery *delivery, const amqp_frame_t *frame);
 void delivery_add_body(struct delivery *delivery, amqp_bytes_t fragment);
 bool delivery_is_whole(const struct delivery *delivery);
 

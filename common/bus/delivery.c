@@ -195,7 +195,7 @@ static void read_headers(struct bus_delivery *pub, const amqp_table_t *headers)
     }
 }
 
-void delivery_set_header(struct delivery *delivery, const amqp_frame_t *frame)
+bool delivery_set_header(struct delivery *delivery, const amqp_frame_t *frame)
 {
     const amqp_basic_properties_t *properties = frame->payload.properties.decoded;
     struct bus_delivery *pub = &delivery->pub;
@@ -210,11 +210,10 @@ void delivery_set_header(struct delivery *delivery, const amqp_frame_t *frame)
         read_headers(pub, &properties->headers);
     delivery->capacity = pub->truncated ? BUS_BODY_MAX : (size_t)delivery->size_due;
     delivery->bytes = calloc(1, delivery->capacity + 1);
-    if (!delivery->bytes) {
-        delivery->capacity = 0;
-        pub->truncated = true;
-    }
-    pub->body = (struct sv){delivery->bytes ? delivery->bytes : "", 0};
+    if (!delivery->bytes) /* it comes again: one without its bytes would be taken for broken */
+        return false;
+    pub->body = (struct sv){delivery->bytes, 0};
+    return true;
 }
 
 void delivery_add_body(struct delivery *delivery, amqp_bytes_t fragment)

@@ -97,7 +97,7 @@ static struct delivery *deliver(struct mailbox *mailbox, uint64_t body_bytes,
     header.payload.properties.decoded = properties;
     delivery_set_method(delivery, &method);
     assert_false(delivery_is_whole(delivery));
-    delivery_set_header(delivery, &header);
+    assert_true(delivery_set_header(delivery, &header));
     return delivery;
 }
 
