@@ -29,10 +29,15 @@ static bool wanted(const struct run *run)
 /* The files were not kept: a job that went well did not, then; one that failed keeps its reason. */
 static enum phase_result failed(struct run *run, const struct err *err)
 {
+    const struct outcome end = run->end;
+    enum phase_result result = run_fail(run, JOB_COND_ARCHIVE_FAILED, err);
+    if (result == PHASE_SHORT)
+        return result;
     log_err("worker.archive.failed", err);
-    if (run->end.state != JOB_FINISHED)
-        return PHASE_DONE;
-    return run_fail(run, JOB_COND_ARCHIVE_FAILED, err);
+    if (end.state == JOB_FINISHED)
+        return result;
+    run->end = end;
+    return PHASE_DONE;
 }
 
 static enum phase_result copy(struct run *run, int home_fd, const struct archive_plan *plan)

@@ -48,6 +48,40 @@ static enum phase_result clear_former(struct run *run, const struct runner_job *
     }
 }
 
+/* Whether the runner had no process, descriptor or memory for it. What is not so at the other
+ * steps: there it is a limit of the job's own. */
+static bool is_short(const struct runner_record *record)
+{
+    static const char *const errors[] = {"EAGAIN", "EMFILE", "ENFILE", "ENOMEM"};
+    bool before = strcmp(record->start_step, "setup") == 0 ||
+                  strcmp(record->start_step, "fork") == 0 ||
+                  strcmp(record->start_step, "chdir") == 0;
+    for (size_t i = 0; before && i < ARRAY_LEN(errors); i++) {
+        if (strcmp(record->start_error, errors[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* No process came of it: the runner forgets that it was asked, and is asked again later. */
+static enum phase_result unstart(struct run *run)
+{
+    struct err err = {0};
+    for (;;) {
+        enum err_code rc = runner_link_forget(run->w->runner, &run->job->id, run->hold.fence, &err);
+        if (rc == ERR_OK || rc == ERR_NOT_FOUND)
+            break;
+        err_clear(&err);
+        enum phase_result result = run_pause(run, FORGET_PAUSE_MS);
+        if (result != PHASE_DONE)
+            return result;
+    }
+    log_event(LOG_WARN, "worker.start.short", LOG_S("job", run->id_text),
+              LOG_S("error", run->record.start_error), LOG_S("step", run->record.start_step));
+    run->started = run->exited = false;
+    return PHASE_SHORT;
+}
+
 /* What the runner answered. DONE: it has the run. */
 static enum phase_result take_answer(struct run *run, const struct runner_job *held)
 {
@@ -55,6 +89,8 @@ static enum phase_result take_answer(struct run *run, const struct runner_job *h
     run->record = held->record;
     if (!held->exited || !held->record.start_error[0])
         return PHASE_DONE;
+    if (run->patient && is_short(&run->record))
+        return unstart(run);
     struct outcome_facts facts = {.record = &run->record,
                                   .program = run->request->command.items[0]};
     outcome_judge(&facts, &run->end);
@@ -139,7 +175,7 @@ enum phase_result phase_launch(struct run *run)
                    (unsigned long long)run->run);
     const char **argv = make_argv(run->request);
     if (!argv)
-        return PHASE_LOST;
+        return PHASE_SHORT;
     struct runner_start start = {
         .job = run->job->id,
         .fence = run->hold.fence,

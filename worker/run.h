@@ -23,14 +23,14 @@ enum phase_result {
     PHASE_FENCED,  /* somebody else may own the job: kill, write nothing */
     PHASE_LEFT,    /* the worker stops: leave the job as it is */
     PHASE_BLOCKED, /* it waits for something: recovery has it now */
+    PHASE_SHORT,   /* the host is short of something: the phase is tried again soon */
 };
 
 struct run {
     struct worker *w;
     struct slot *slot;
     struct job *job;             /* as read before the claim; status is kept to what is recorded */
-    struct job_request *request; /* NULL if it cannot be read: reject says why */
-    struct err reject;
+    struct job_request *request; /* NULL if it cannot be read */
     char id_text[UUID_TEXT_SIZE];
     char traceparent[64];
     struct job_hold hold;
@@ -47,6 +47,7 @@ struct run {
     bool exited;                 /* record is filled */
     struct runner_record record;
     struct environment environment;
+    bool patient; /* a shortage of the host ends nothing yet */
     struct outcome end;
 };
 
@@ -85,7 +86,8 @@ MUST_USE enum err_code run_commit(struct run *run, struct err *err);
 MUST_USE enum phase_result run_commit_now(struct run *run);
 /* Something that ends the phase early: cancel (the end is filled), fence, stop. */
 MUST_USE enum phase_result run_interrupted(struct run *run);
-/* Fills the end: FAILED for this condition, with a reason. Answers PHASE_ENDED. */
+/* Fills the end: FAILED for this condition, with a reason. Answers PHASE_ENDED; or PHASE_SHORT, and
+ * fills nothing, if memory, descriptors, threads or processes ran out and might come back. */
 enum phase_result run_fail(struct run *run, enum job_condition condition, const struct err *why);
 /* Fills the end: CANCELLED, and by whom. Answers PHASE_ENDED. */
 enum phase_result run_cancelled(struct run *run);

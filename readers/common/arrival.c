@@ -20,13 +20,16 @@ static void add_number(EVP_MD_CTX *md, uint64_t number)
     (void)EVP_DigestUpdate(md, &number, sizeof(number));
 }
 
-static void make_digest(const struct bus_delivery *delivery, enum dead_source source,
+static bool make_digest(const struct bus_delivery *delivery, enum dead_source source,
                         uint8_t *ret_digest)
 {
     const struct bus_death *death = &delivery->death;
     unsigned length = 0;
     EVP_MD_CTX *md = EVP_MD_CTX_new();
-    (void)EVP_DigestInit_ex(md, EVP_sha256(), NULL);
+    if (!md || EVP_DigestInit_ex(md, EVP_sha256(), NULL) != 1) {
+        EVP_MD_CTX_free(md);
+        return false;
+    }
     add_text(md, dead_source_text(source));
     add_bytes(md, delivery->body.ptr, delivery->body.len);
     add_number(md, delivery->size_bytes);
@@ -39,8 +42,9 @@ static void make_digest(const struct bus_delivery *delivery, enum dead_source so
         add_number(md, death->count);
         add_number(md, (uint64_t)death->at_s);
     }
-    (void)EVP_DigestFinal_ex(md, ret_digest, &length);
+    bool good = EVP_DigestFinal_ex(md, ret_digest, &length) == 1;
     EVP_MD_CTX_free(md);
+    return good;
 }
 
 static void copy(char *to, size_t size, const char *from)
@@ -116,5 +120,5 @@ void arrival_read(enum dead_source source, const struct bus_delivery *delivery, 
         message->tenant[0] = 0;
     ret->row = (struct dead_arrival){
         .message = message, .body = delivery->body, .redelivered = delivery->redelivered};
-    make_digest(delivery, source, ret->row.digest);
+    ret->is_short = !make_digest(delivery, source, ret->row.digest);
 }

@@ -12,6 +12,7 @@ struct arrival {
     struct dead_message message;
     struct dead_arrival row; /* its message is the one above */
     char fault[160];         /* why the body names no job; "" if it names one */
+    bool is_short;           /* there was no memory for its digest: read it again */
     bool is_probe;           /* of `sluice doctor`: nobody needs to look at it */
 };
 

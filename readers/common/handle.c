@@ -171,6 +171,8 @@ enum err_code handle_delivery(const struct handle *handle, const struct bus_deli
 {
     struct work work = {.handle = handle};
     arrival_read(handle->source, delivery, &work.arrival);
+    if (work.arrival.is_short)
+        return err_set(err, ERR_NOMEM, "no memory for a digest");
     enum err_code rc = handle_work(&work, err);
     job_free(work.job);
     return rc;

@@ -2,7 +2,10 @@
 #include "worker/runner/protocol.h"
 
 #include "common/base/fs.h"
+#include "common/base/spare.h"
 #include "worker/runner/fields.h"
+
+#include <errno.h>
 
 #define FRAME_BYTES 4
 #define WALL_MAX_MS ((uint64_t)10 * 366 * 24 * 3600 * 1000)
@@ -45,7 +48,7 @@ int64_t protocol_boot_ms(void)
 
 enum err_code protocol_pack(struct buf *out, const json_t *message, size_t limit, struct err *err)
 {
-    TEXT_AUTO char *text = message ? json_dumps(message, JSON_COMPACT) : NULL;
+    TEXT_AUTO char *text = message ? spare_text(json_dumps(message, JSON_COMPACT)) : NULL;
     if (!text)
         return err_set(err, ERR_NOMEM, "no memory for a message");
     size_t size = strlen(text);
@@ -152,12 +155,17 @@ enum err_code protocol_start_parse(const json_t *message, struct runner_start *r
     enum err_code rc = fields_parse(start_fields, FIELDS_EXACT, message, &start, err);
     if (rc)
         return rc;
+    errno = 0;
     start.argv = list_parse(json_object_get(message, "argv"));
     start.env = list_parse(json_object_get(message, "env"));
     start.working_dir = json_string_value(json_object_get(message, "working_dir"));
     start.output_root = json_string_value(json_object_get(message, "output_root"));
     start.output_dir = json_string_value(json_object_get(message, "output_dir"));
-    if (!start.argv || !start.argv[0] || !start.env)
+    bool lists = json_is_array(json_object_get(message, "argv")) &&
+                 json_is_array(json_object_get(message, "env"));
+    if (lists && errno == ENOMEM)
+        rc = err_set(err, ERR_NOMEM, "no memory for the job's words");
+    else if (!start.argv || !start.argv[0] || !start.env)
         rc = err_set(err, ERR_INVALID, "argv or env is missing, empty or not text");
     else if (!paths_are_good(&start))
         rc = err_set(err, ERR_INVALID, "working_dir, output_root or output_dir is not allowed");
