@@ -60,6 +60,8 @@ static void read_headers(struct exchange *x)
     for (size_t i = 0; i < HEADER_COUNT; i++) {
         const char *value = MHD_lookup_connection_value(x->mhd, MHD_HEADER_KIND, names[i]);
         x->req.header[i] = value ? strdup(value) : NULL;
+        if (value && !x->req.header[i]) /* without it, it would be another request */
+            (void)err_set(&x->refusal, ERR_NOMEM, "out of memory for the header");
     }
     request_set_id(&x->req, x->req.header[HEADER_REQUEST_ID]);
     request_set_trace(&x->req, x->req.header[HEADER_TRACEPARENT]);
@@ -210,8 +212,7 @@ static enum MHD_Result refuse(struct exchange *x)
 }
 
 /* The client waits for our word, or would send much for nothing: MHD closes the connection behind
- * the answer. Otherwise the body is taken and dropped, since a client that still sends might not
- * read the answer. */
+ * the answer. Else the body is taken and dropped: who still sends might not read the answer. */
 static bool is_better_refused_now(const struct exchange *x, uint64_t size)
 {
     return x->refusal.code && size > 0 &&
@@ -260,13 +261,13 @@ static enum MHD_Result on_bytes(struct exchange *x, const char *bytes, size_t *s
     struct request *req = &x->req;
     size_t count = *size;
     *size = 0;
-    if (x->refusal.code)
-        x->ignore_body = true;
-    if (!x->ignore_body && !conn_hold_bytes(x, count))
+    if (x->refusal.code || (!x->ignore_body && !conn_hold_bytes(x, count)))
         x->ignore_body = true;
     if (!x->ignore_body && buf_add(&req->body, bytes, count))
         return MHD_YES;
-    if (!x->ignore_body)
+    if (!x->ignore_body && count <= req->body.limit - req->body.len)
+        (void)err_set(&x->refusal, ERR_NOMEM, "out of memory for the body");
+    else if (!x->ignore_body)
         (void)err_set(&x->refusal, ERR_TOO_LARGE,
                       "the body is larger than %llu bytes (web.body_max_bytes)",
                       (unsigned long long)req->body.limit);

@@ -224,6 +224,8 @@ static enum err_code file_path(const struct request *req, struct buf *ret_path, 
         buf_add_text(ret_path, "/");
         buf_add_sv(ret_path, part);
     }
+    if (ret_path->starved)
+        return err_set(err, ERR_NOMEM, "out of memory");
     if (ret_path->failed || !fs_path_is_safe(buf_sv(ret_path)))
         return err_set(err, ERR_INVALID, "the path of a file stays below its folder");
     return ERR_OK;

@@ -197,7 +197,9 @@ static enum err_code read_place(const struct request *req, struct job_search *se
     if (rc)
         return rc;
     search->query.limit = (uint32_t)limit;
-    if (!name_query(req, search))
+    if (!name_query(req, search) && search->name.starved)
+        return err_set(err, ERR_NOMEM, "out of memory");
+    if (search->name.failed)
         return err_set(err, ERR_INVALID, "the query has more than %zu bytes", NAME_LIMIT);
     if (!uri_query(&req->uri, "cursor", &cursor))
         return ERR_OK;

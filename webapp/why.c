@@ -104,6 +104,8 @@ enum err_code job_why(struct request *req, struct err *err)
         return rc;
     const struct why_facts facts = {job, &why, bus_publisher_state(req->web->pub)};
     why_tell(&facts, &text);
+    if (text.starved)
+        return err_set(err, ERR_NOMEM, "out of memory");
     json_t *view = json_object();
     json_object_set_new(view, "id", view_uuid(&job->id));
     json_object_set_new(view, "status", json_string(job_state_text(job->status)));

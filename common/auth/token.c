@@ -5,6 +5,7 @@
 #include "common/base/clock.h"
 #include "common/base/openssl.h"
 
+#include <errno.h>
 #include <jwt.h>
 #include <strings.h>
 
@@ -35,7 +36,10 @@ static enum err_code parse_part(struct sv part, size_t limit, const char *what, 
 {
     BUF_AUTO struct buf bytes = BUF_INIT(limit);
     json_error_t fault;
-    if (!base64url_decode(part, &bytes))
+    bool good = base64url_decode(part, &bytes);
+    if (bytes.starved)
+        return err_set(err, ERR_NOMEM, "out of memory for a token");
+    if (!good)
         return err_set(err, ERR_UNAUTHENTICATED, "the %s is not base64url of at most %zu bytes",
                        what, limit);
     JSON_AUTO json_t *json =
@@ -80,7 +84,10 @@ enum err_code token_parse(struct sv text, struct token *ret_token, struct err *e
     struct sv claims = {first + 1, (size_t)(last - first - 1)};
     struct sv signature = {last + 1, (size_t)(text.ptr + text.len - last - 1)};
     BUF_AUTO struct buf bytes = BUF_INIT(AUTH_TOKEN_MAX);
-    if (!base64url_decode(signature, &bytes) || bytes.len == 0)
+    bool good = base64url_decode(signature, &bytes);
+    if (bytes.starved)
+        return err_set(err, ERR_NOMEM, "out of memory for a token");
+    if (!good || bytes.len == 0)
         return err_set(err, ERR_UNAUTHENTICATED, "the signature is not base64url");
     enum err_code rc = parse_part(header, HEADER_MAX, "header", &ret_token->header, err);
     if (!rc)
@@ -97,16 +104,28 @@ void token_done(struct token *token)
     *token = (struct token){.claims = NULL};
 }
 
+/* Whether the check ended for want of memory: that says nothing of the signature. */
+static bool was_starved(int failed)
+{
+    bool starved = failed == ENOMEM;
+    for (unsigned long fault = ERR_get_error(); fault; fault = ERR_get_error())
+        starved = starved || ERR_GET_REASON(fault) == ERR_R_MALLOC_FAILURE;
+    return starved;
+}
+
 enum err_code token_verify(const struct token *token, const struct auth_key *key, struct err *err)
 {
     if (token->alg != key->alg)
         return err_set(err, ERR_UNAUTHENTICATED, "alg %s, but key %s is for %s",
                        auth_alg_name(token->alg), key->kid, auth_alg_name(key->alg));
     jwt_t *jwt = NULL;
+    ERR_clear_error();
     int failed = jwt_decode(&jwt, token->text, key->bytes, (int)key->size);
     bool pinned = !failed && jwt_get_alg(jwt) == library_algs[key->alg];
     if (!failed)
         jwt_free(jwt);
+    if (failed && was_starved(failed))
+        return err_set(err, ERR_NOMEM, "out of memory for a signature");
     ERR_clear_error();
     if (failed || !pinned)
         return err_set(err, ERR_UNAUTHENTICATED, "the signature is not that of key %s", key->kid);

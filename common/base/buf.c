@@ -12,7 +12,7 @@ void buf_done(struct buf *buf)
 void buf_clear(struct buf *buf)
 {
     buf->len = 0;
-    buf->failed = false;
+    buf->failed = buf->starved = false;
     if (buf->ptr)
         buf->ptr[0] = 0;
 }
@@ -31,7 +31,7 @@ static bool reserve(struct buf *buf, size_t more)
         capacity = need;
     char *grown = realloc(buf->ptr, capacity);
     if (!grown) {
-        buf->failed = true;
+        buf->failed = buf->starved = true;
         return false;
     }
     buf->ptr = grown;

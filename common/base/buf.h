@@ -15,6 +15,7 @@ struct buf {
     size_t capacity;
     size_t limit; /* most bytes it may hold */
     bool failed;  /* a write was refused: over the limit, or out of memory */
+    bool starved; /* it was out of memory */
 };
 
 #define BUF_INIT(limit_bytes) ((struct buf){.limit = (limit_bytes)})

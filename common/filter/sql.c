@@ -24,7 +24,11 @@ static void write_condition(struct writer *w, const struct node *n);
 
 static void out(struct writer *w, const char *text)
 {
-    if (w->rc == ERR_OK && !buf_add_text(w->sql, text))
+    if (w->rc != ERR_OK || buf_add_text(w->sql, text))
+        return;
+    if (w->sql->starved)
+        w->rc = err_set(w->err, ERR_NOMEM, "out of memory for a filter's statement");
+    else
         w->rc = err_set(w->err, ERR_FILTER,
                         "the filter makes a statement of more than %zu bytes; "
                         "make it shorter",

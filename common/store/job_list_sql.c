@@ -107,6 +107,8 @@ static void add_conditions(struct job_search_sql *search, unsigned states)
 
 static enum err_code check_built(const struct job_search_sql *search, struct err *err)
 {
+    if (search->sql.starved)
+        return err_set(err, ERR_NOMEM, "no memory for the statement of a search");
     if (search->sql.failed)
         return err_set(err, ERR_TOO_LARGE, "the search makes a statement of more than %d bytes",
                        SQL_SIZE_MAX);
