@@ -4,17 +4,6 @@
 #include <ctype.h>
 #include <strings.h>
 
-static int hex_value(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
-
 /* Decodes text to *at and moves *at behind it. */
 static bool decode(struct sv text, bool plus_is_blank, char **at, struct sv *ret_view)
 {
@@ -25,8 +14,8 @@ static bool decode(struct sv text, bool plus_is_blank, char **at, struct sv *ret
         if (c == '%') {
             if (text.len - i < 3)
                 return false;
-            int high = hex_value(text.ptr[i + 1]);
-            int low = hex_value(text.ptr[i + 2]);
+            int high = sv_hex(text.ptr[i + 1]);
+            int low = sv_hex(text.ptr[i + 2]);
             if (high < 0 || low < 0 || high + low == 0) /* %00 is refused as well */
                 return false;
             c = (char)(high * 16 + low);

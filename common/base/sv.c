@@ -75,3 +75,14 @@ bool sv_copy(struct sv text, char *ret_text, size_t size)
     ret_text[text.len] = 0;
     return true;
 }
+
+int sv_hex(char digit)
+{
+    if (digit >= '0' && digit <= '9')
+        return digit - '0';
+    if (digit >= 'a' && digit <= 'f')
+        return digit - 'a' + 10;
+    if (digit >= 'A' && digit <= 'F')
+        return digit - 'A' + 10;
+    return -1;
+}

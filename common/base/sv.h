@@ -33,6 +33,7 @@ static inline bool sv_is(struct sv a, const char *text)
 
 /* A whole non-negative decimal number with nothing around it, at most max. */
 MUST_USE bool sv_u64(struct sv text, uint64_t max, uint64_t *ret_value);
+int sv_hex(char digit); /* its value; -1 if it is none */
 /* Valid UTF-8 (RFC 3629: no surrogates, no overlong forms). */
 MUST_USE bool sv_is_utf8(struct sv text);
 /* Copies into a buffer of size bytes and ends it; false if it does not fit or holds a NUL. */

@@ -65,17 +65,6 @@ const char *uuid_text(const struct uuid *id, char *ret_text)
     return ret_text;
 }
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
-
 bool uuid_parse(struct sv text, struct uuid *ret_id)
 {
     struct uuid id;
@@ -87,8 +76,8 @@ bool uuid_parse(struct sv text, struct uuid *ret_id)
             if (text.ptr[at++] != '-')
                 return false;
         }
-        int high = hex_digit(text.ptr[at]);
-        int low = hex_digit(text.ptr[at + 1]);
+        int high = sv_hex(text.ptr[at]);
+        int low = sv_hex(text.ptr[at + 1]);
         if (high < 0 || low < 0)
             return false;
         id.bytes[i] = (uint8_t)(high << 4 | low);
