@@ -9,21 +9,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-static int64_t soon(void)
-{
-    return clock_mono_ms() + WAIT_MS;
-}
-
-static struct bus_publisher *open_publisher(void)
-{
-    struct err err = {0};
-    struct bus_publisher *pub = NULL;
-    struct bus_config cfg = broker_config(0);
-    assert_ok(bus_publisher_open(&cfg, &pub, &err));
-    assert_true(bus_publisher_wait_up(pub, soon()));
-    return pub;
-}
-
 static struct bus_consumer *open_consumer(struct receiver *receiver, const char *queue)
 {
     struct err err = {0};
@@ -61,7 +46,8 @@ static void a_broker_that_is_short_of_memory_refuses_messages_but_takes_settleme
     char queue[BUS_NAME_SIZE];
     struct err err = {0};
     struct ends ends;
-    struct bus_publisher *pub = open_publisher();
+    struct bus_publisher *pub = broker_publisher();
+    assert_non_null(pub);
     struct bus_message message = message_to(broker_queue(queue));
     struct receiver *receiver = receiver_new();
     ends_init(&ends);
@@ -110,7 +96,8 @@ static void a_delivery_held_too_long_costs_its_channel_only(void **unused)
     (void)unused;
     char queue[BUS_NAME_SIZE], arguments[256];
     struct err err = {0};
-    struct bus_publisher *pub = open_publisher();
+    struct bus_publisher *pub = broker_publisher();
+    assert_non_null(pub);
     struct bus_message message = message_to(broker_queue(queue));
     struct receiver *receiver = receiver_new();
     (void)snprintf(arguments, sizeof(arguments), SET_PATIENCE, 3000, 300);
@@ -143,7 +130,8 @@ static void an_exchange_that_was_deleted_is_declared_again(void **unused)
 {
     (void)unused;
     struct err err = {0};
-    struct bus_publisher *pub = open_publisher();
+    struct bus_publisher *pub = broker_publisher();
+    assert_non_null(pub);
     const struct bus_message message = {
         .exchange = BUS_EVENTS, .routing_key = "t.e.j", .body = SV("{}"), .transient = true};
     assert_ok(bus_publish_wait(pub, &message, soon(), &err));
@@ -162,7 +150,8 @@ static void a_broker_that_restarts_is_found_again_with_its_messages(void **unuse
     (void)unused;
     char queue[BUS_NAME_SIZE];
     struct err err = {0};
-    struct bus_publisher *pub = open_publisher();
+    struct bus_publisher *pub = broker_publisher();
+    assert_non_null(pub);
     struct bus_message message = message_to(broker_queue(queue));
     struct receiver *receiver = receiver_new();
     struct bus_consumer *consumer = open_consumer(receiver, queue);

@@ -27,11 +27,6 @@ struct seen {
     atomic_uint deliveries;
 };
 
-static int64_t soon(void)
-{
-    return clock_mono_ms() + WAIT_MS;
-}
-
 static void on_end(void *arg, enum err_code rc)
 {
     struct sent *sent = arg;

@@ -11,11 +11,6 @@
 
 #define MANY 10000
 
-static int64_t soon(void)
-{
-    return clock_mono_ms() + WAIT_MS;
-}
-
 static struct bus_publisher *open_up(const struct bus_config *cfg)
 {
     struct err err = {0};

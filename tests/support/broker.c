@@ -38,6 +38,21 @@ struct bus_config broker_config(int port)
                                .name = "test"};
 }
 
+int64_t soon(void)
+{
+    return clock_mono_ms() + WAIT_MS;
+}
+
+struct bus_publisher *broker_publisher(void)
+{
+    AUTO(bus_publisher_free) struct bus_publisher *pub = NULL;
+    const struct bus_config cfg = broker_config(0);
+    struct err err = {0};
+    if (bus_publisher_open(&cfg, &pub, &err) || !bus_publisher_wait_up(pub, soon()))
+        return NULL;
+    return TAKE(pub);
+}
+
 const char *broker_name(const char *prefix, char *ret_name)
 {
     char id[UUID_TEXT_SIZE];

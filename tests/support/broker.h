@@ -13,6 +13,7 @@
 #define RECEIVER_MAX 20000
 #define WAIT_MS 60000
 
+int64_t soon(void); /* WAIT_MS from now */
 /* From SLUICE_TEST_AMQP_*; a port of 0 is the broker's own. */
 struct bus_config broker_config(int port);
 int broker_port(void);
@@ -21,6 +22,9 @@ const char *broker_host(void);
 const char *broker_name(const char *prefix, char *ret_name);
 /* A submission queue's name with a random part. */
 const char *broker_queue(char *ret_name);
+
+/* Straight to the broker, and up; NULL if it does not come up. */
+struct bus_publisher *broker_publisher(void);
 
 /* Collects deliveries and events; settle_at_once settles as it comes, else they are held. */
 struct receiver {
