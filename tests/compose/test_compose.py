@@ -7,6 +7,7 @@ import glob
 import os
 import re
 import shutil
+import ssl
 import threading
 
 import pytest
@@ -18,7 +19,9 @@ from waiting import wait_until
 URL = "http://127.0.0.1:8080"
 SIDE = "/var/lib/sluice/archive/side"  # a volume that all workers share
 PROJECT = "site"
-SERVICES = ("web", "worker", "recovery", "alternate", "deadletter", "webhook", "rabbitmq", "db")
+OURS = ("web", "worker", "recovery", "alternate", "deadletter", "webhook")
+SERVICES = OURS + ("rabbitmq", "db")
+SYSTEM_CA = "/etc/ssl/certs/ca-certificates.crt"  # of the image: none of it has signed ours
 
 
 class Deployment:
@@ -26,6 +29,8 @@ class Deployment:
 
     def __init__(self, engine, folder):
         self.engine, self.folder, self.token = engine, folder, None
+        self.url, self.tls, self.files = URL, None, ["compose.yml"]
+        self.kept = None  # a job that ended early on
         shutil.copytree(f"{ROOT}/docker", folder, ignore=shutil.ignore_patterns("secrets"))
         engine.environment |= {"COMPOSE_PROJECT_NAME": PROJECT, "SLUICE_IMAGE": "sluice:local"}
 
@@ -36,19 +41,29 @@ class Deployment:
                                                       f"SLUICE_TOKEN={self.token}"),
                    env=self.engine.environment, cwd=os.path.dirname(self.folder))
 
-    def up(self):
-        told = self.follow(documented("README.md", "compose"))
+    def up(self, page="README.md", marker="compose"):
+        told = self.follow(documented(page, marker))
         self.token = re.search(r"^  token +(\S+)$", told, re.M)[1]
         return told
 
     def compose(self, *words, **options):
-        return run("docker-compose", "-f", f"{self.folder}/compose.yml", *words,
-                   env=self.engine.environment, **options)
+        files = [word for name in self.files for word in ("-f", f"{self.folder}/{name}")]
+        return run("docker-compose", *files, *words, env=self.engine.environment, **options)
 
-    def sluice(self, *words):
+    def sluice(self, *words, **settings):
         """The command line in a container of its own."""
-        return self.compose("run", "--rm", "-T", "-e", f"SLUICE_TOKEN={self.token}", "cli",
-                            "sluice", *words)
+        settings = {"SLUICE_TOKEN": self.token} | settings
+        given = [word for name, value in settings.items() for word in ("-e", f"{name}={value}")]
+        return self.compose("run", "--rm", "-T", *given, "cli", "sluice", *words)
+
+    def wait_healthy(self):
+        for service in SERVICES:
+            for container in self.containers(service):
+                wait_until(lambda at=container: f"{service} to be healthy: {self.told(at)}",
+                           lambda at=container: self.healthy(at), 120, 0.5)
+
+    def identities(self):
+        return {service: set(self.containers(service)) for service in SERVICES}
 
     def containers(self, service):
         return self.compose("ps", "-q", service).split()
@@ -63,15 +78,16 @@ class Deployment:
         return state + self.engine.docker("logs", "--tail", "20", container)
 
     def client(self):
-        return Client(URL, self.token, timeout_s=30)
+        return Client(self.url, self.token, timeout_s=30, tls=self.tls)
 
 
 class Load(threading.Thread):
     """Submits a job every fraction of a second until it is stopped; whatever a restart answers,
     it asks again with the same key."""
 
-    def __init__(self, site):
+    def __init__(self, site, side=SIDE):
         super().__init__(daemon=True)
+        self.side = side
         self.site, self.ids, self.refused = site, [], 0
         self.fault, self.ending = None, threading.Event()
 
@@ -83,7 +99,9 @@ class Load(threading.Thread):
             self.fault = fault
 
     def _submit(self, key):
-        body = {"name": key, "command": ["sh", "-c", f"echo $SLUICE_JOB_ID >>{SIDE}; sleep 0.2"]}
+        key = f"{os.path.basename(self.side)}-{key}"
+        body = {"name": key,
+                "command": ["sh", "-c", f"echo $SLUICE_JOB_ID >>{self.side}; sleep 0.2"]}
 
         def accepted():
             try:
@@ -103,6 +121,30 @@ class Load(threading.Thread):
         self.join(150)
         assert self.fault is None, self.fault
 
+    def wait_more(self, count):
+        least = len(self.ids) + count
+        wait_until(lambda: f"jobs to be taken {self.fault}", lambda: len(self.ids) >= least, 120)
+
+    def finish(self):
+        """All have ended, each after one run."""
+        self.stop()
+        site, client = self.site, self.site.client()
+        assert len(set(self.ids)) == len(self.ids)
+
+        def left():
+            return [name for name in self.ids
+                    if client.get(f"/v1/jobs/{name}").expect(200).json["status"] not in TERMINAL]
+        wait_until(lambda: f"the rest to end: {left()[:5]}", lambda: not left(), 180, 1)
+        jobs = [client.get(f"/v1/jobs/{name}").json for name in self.ids]
+        states = collections.Counter(job["status"] for job in jobs)
+        worker = site.containers("worker")[0]
+        lines = collections.Counter(site.engine.docker("exec", worker, "cat", self.side).split())
+        print(f"\n{len(jobs)} jobs {dict(states)}, refused and asked again {self.refused}, "
+              f"ran twice {sum(count > 1 for count in lines.values())}")
+        assert states == {"FINISHED": len(jobs)}
+        assert lines == collections.Counter(self.ids), "each ran once"
+        assert "no breach found" in site.sluice("audit")
+
 
 @pytest.fixture(scope="module", name="site")
 def deployed(tmp_path_factory):
@@ -115,7 +157,7 @@ def deployed(tmp_path_factory):
         finally:
             if os.path.exists(f"{made.folder}/secrets/db_password"):
                 print(made.compose("logs", "--tail", "20"))
-                made.compose("down", "-v", "-t", "5")
+                made.compose("down", "-v", "-t", "5", "--remove-orphans")
 
 
 def test_from_nothing_to_a_finished_job(site):
@@ -128,13 +170,12 @@ def test_from_nothing_to_a_finished_job(site):
     assert job["status"] == "FINISHED", job
     output = site.client().get(f"/v1/jobs/{job['id']}/output/stdout")
     assert output.body == b"by the published port\n"
+    site.kept = job["id"]
 
 
 def test_all_that_was_started_serves(site):
-    for service in SERVICES:
-        for container in site.containers(service):
-            wait_until(lambda at=container: f"{service} to be healthy: {site.told(at)}",
-                       lambda at=container: site.healthy(at), 60, 0.5)
+    site.wait_healthy()
+    assert len(site.containers("worker")) == 2
 
 
 def test_images_are_small_and_nobody_is_root(site):
@@ -180,23 +221,7 @@ def test_each_container_is_restarted_under_load(site):
                        lambda at=container: site.healthy(at), 120, 0.5)
             wait_until(f"jobs to be taken after {service}",
                        lambda least=before: len(load.ids) > least + 5, 120)
-    load.stop()
-    assert len(set(load.ids)) == len(load.ids)
-    client = site.client()
-
-    def left():
-        return [name for name in load.ids
-                if client.get(f"/v1/jobs/{name}").expect(200).json["status"] not in TERMINAL]
-    wait_until(lambda: f"the rest to end: {left()[:5]}", lambda: not left(), 180, 1)
-    jobs = [client.get(f"/v1/jobs/{name}").json for name in load.ids]
-    states = collections.Counter(job["status"] for job in jobs)
-    worker = site.containers("worker")[0]
-    lines = collections.Counter(site.engine.docker("exec", worker, "cat", SIDE).split())
-    print(f"\n{len(jobs)} jobs {dict(states)}, refused and asked again {load.refused}, "
-          f"ran twice {sum(count > 1 for count in lines.values())}")
-    assert states == {"FINISHED": len(jobs)}
-    assert lines == collections.Counter(load.ids), "each ran once"
-    assert "no breach found" in site.sluice("audit")
+    load.finish()
 
 
 def test_the_doctor_finds_no_fault(site):
@@ -217,3 +242,102 @@ def test_the_commands_that_end_it_work(site):
     for path in pages():
         site.follow(documented(path, "compose-end"))
     assert not site.containers("worker")
+
+
+# ---- the same site, as it is kept
+
+
+def check_kept(site):
+    """What was there before is there still, by the same token; and something new runs."""
+    client = site.client()
+    assert client.get(f"/v1/jobs/{site.kept}").expect(200).json["status"] == "FINISHED"
+    assert client.get(f"/v1/jobs/{site.kept}/output/stdout").body == b"by the published port\n"
+    job = client.call("POST", "/v1/jobs?wait=30", {"name": "new", "command": ["true"]})
+    assert job.expect(200).json["status"] == "FINISHED", job
+
+
+def test_what_was_taken_down_comes_back_with_its_jobs_output_and_keys(site):
+    site.compose("up", "-d")
+    site.wait_healthy()
+    check_kept(site)
+
+
+def test_up_again_makes_anew_only_what_a_change_concerns(site):
+    before = site.identities()
+    site.compose("up", "-d")
+    assert site.identities() == before
+    site.engine.environment["SLUICE_SLOTS"] = "6"
+    site.compose("up", "-d")
+    now = site.identities()
+    assert {service for service in SERVICES if now[service] != before[service]} == {"worker"}
+    assert len(now["worker"]) == 2 and not now["worker"] & before["worker"]
+    site.engine.environment["SLUICE_WORKERS"] = "3"
+    site.compose("up", "-d")
+    more = site.identities()
+    assert more["worker"] > now["worker"] and len(more["worker"]) == 3
+    assert all(more[service] == now[service] for service in SERVICES if service != "worker")
+    del site.engine.environment["SLUICE_WORKERS"]
+    site.compose("up", "-d")
+    assert len(site.containers("worker")) == 2
+    site.wait_healthy()
+
+
+def test_a_new_image_under_load_loses_and_doubles_nothing(site, tmp_path):
+    (tmp_path / "Dockerfile").write_text("FROM sluice:local\nLABEL release=next\n")
+    site.engine.build("sluice:next", f"{tmp_path}/Dockerfile", str(tmp_path))
+    before = site.identities()
+    load = Load(site, f"{SIDE}-next")
+    load.start()
+    load.wait_more(20)
+    site.engine.environment["SLUICE_IMAGE"] = "sluice:next"
+    site.compose("up", "-d")
+    site.wait_healthy()
+    load.wait_more(20)
+    now = site.identities()
+    assert {service for service in SERVICES if now[service] != before[service]} == set(OURS)
+    load.finish()
+
+
+def test_a_password_is_changed_as_the_page_says(site):
+    before = open(f"{site.folder}/secrets/db_password", encoding="ascii").read()
+    site.follow(documented("docker/README.md", "compose-password"))
+    assert open(f"{site.folder}/secrets/db_password", encoding="ascii").read() != before
+    site.wait_healthy()
+    check_kept(site)
+
+
+def trusting(ca):
+    return ssl.create_default_context(cafile=ca)
+
+
+def test_tls_is_turned_on_where_jobs_ran_without(site):
+    site.files.append("compose.tls.yml")
+    print(site.up("docker/README.md", "compose-tls")[-1500:])
+    site.url, site.tls = URL.replace("http:", "https:"), trusting(f"{site.folder}/secrets/ca.pem")
+    site.wait_healthy()
+    check_kept(site)
+    assert site.sluice("run", "--", "echo", "by", "https").endswith("by https\n")
+    print(site.sluice("doctor"))
+
+
+def test_a_certificate_of_another_ca_is_refused_on_all_legs(site):
+    with pytest.raises(OSError, match="CERTIFICATE_VERIFY_FAILED"):
+        Client(site.url, site.token, tls=trusting(SYSTEM_CA)).get("/v1/whoami")
+    with pytest.raises(OSError):
+        Client(URL, site.token).get("/v1/whoami")
+    with pytest.raises(AssertionError, match="certificate"):
+        site.sluice("jobs", SLUICE_CA=SYSTEM_CA)
+    with pytest.raises(AssertionError, match=r"broker +fault[^\n]*verif"):
+        site.sluice("doctor", SLUICE_AMQP_TLS_CA=SYSTEM_CA)
+    with pytest.raises(AssertionError, match=r"database +fault[^\n]*certificate"):
+        site.sluice("doctor", SLUICE_DB_TLS_CA=SYSTEM_CA)
+
+
+def test_broker_and_database_take_nothing_in_the_clear(site):
+    with pytest.raises(AssertionError, match="broker +fault"):
+        site.sluice("doctor", SLUICE_AMQP_TLS_CA="", SLUICE_AMQP_PORT="5672")
+    with pytest.raises(AssertionError, match="database +fault"):
+        site.sluice("doctor", SLUICE_DB_TLS_CA="")
+    links = site.compose("exec", "-T", "rabbitmq", "rabbitmqctl", "-q", "--no-table-headers",
+                         "list_connections", "ssl").split()
+    assert len(links) >= 5 and set(links) == {"true"}, links
