@@ -226,13 +226,13 @@ static enum MHD_Result on_checked(struct exchange *x)
     return exchange_advance(x, STAGE_BODY) ? MHD_YES : MHD_NO;
 }
 
-static enum MHD_Result on_head(struct exchange *x, const char *method)
+static enum MHD_Result on_head(struct exchange *x, const char *method, const char *version)
 {
     struct request *req = &x->req;
     struct err framing = {0};
     read_headers(x);
     x->is_head = strcmp(method, "HEAD") == 0;
-    x->must_close = framing_check(x->mhd, &framing) != ERR_OK;
+    x->must_close = framing_check(x->mhd, method, version, &framing) != ERR_OK;
     if (x->must_close) {
         x->refusal = framing;
         return refuse(x);
@@ -310,8 +310,8 @@ static enum MHD_Result on_end(struct exchange *x, const char *method)
     return x->refusal.code ? refuse(x) : MHD_NO;
 }
 
-enum MHD_Result exchange_step(struct exchange *x, const char *method, const char *bytes,
-                              size_t *size)
+enum MHD_Result exchange_step(struct exchange *x, const char *method, const char *version,
+                              const char *bytes, size_t *size)
 {
     pthread_mutex_lock(&x->server->lock);
     enum stage stage = x->stage;
@@ -320,7 +320,7 @@ enum MHD_Result exchange_step(struct exchange *x, const char *method, const char
     if (killed)
         return MHD_NO;
     if (stage == STAGE_HEAD)
-        return on_head(x, method);
+        return on_head(x, method, version);
     if (stage == STAGE_ANSWERED)
         return send_reply(x, &x->req.reply);
     if (stage == STAGE_LATE) {

@@ -91,8 +91,8 @@ struct server {
 /* exchange.c: what becomes of one request */
 struct exchange *exchange_new(struct server *server, const char *uri);
 void exchange_drop(struct exchange *x);
-enum MHD_Result exchange_step(struct exchange *x, const char *method, const char *bytes,
-                              size_t *size);
+enum MHD_Result exchange_step(struct exchange *x, const char *method, const char *version,
+                              const char *bytes, size_t *size);
 void exchange_run(struct pool_item *item); /* on a handler thread */
 /* Ends the work on a request with the answer in req.reply, or with err's; drops the reference. */
 void exchange_answer(struct exchange *x, enum err_code rc, const struct err *err);

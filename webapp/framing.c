@@ -17,8 +17,14 @@ static const char *const singles[SINGLE_COUNT] = {
 
 struct framing {
     bool seen[SINGLE_COUNT];
+    const char *next; /* where the next field begins, or the empty line; NULL: MHD looks itself */
     struct err *err;
 };
+
+/* Up to 0.9.76 MHD takes a line that begins with a colon or with NUL for the end of the head, drops
+ * what follows NUL in a value, and joins lines: what it read last would be the beginning of another
+ * request to us, and a part of this one to a proxy. Later ones refuse such heads. */
+#define MHD_LOOKS_ITSELF "0.9.77"
 
 static bool is_name(struct sv text)
 {
@@ -60,21 +66,58 @@ static enum err_code check_field(struct framing *framing, struct sv name, struct
     return ERR_OK;
 }
 
+/* Whether the field lies where the one before it ended: name, NUL in place of the colon, blanks,
+ * value, two NUL in place of CR and LF. */
+static bool is_next(struct framing *framing, struct sv name, struct sv value)
+{
+    if (!framing->next)
+        return true;
+    if (name.ptr != framing->next || value.ptr <= name.ptr + name.len)
+        return false;
+    const char *blank = name.ptr + name.len + 1;
+    while (blank < value.ptr && (*blank == ' ' || *blank == '\t'))
+        blank++;
+    framing->next = value.ptr + value.len + 2;
+    return blank == value.ptr && value.ptr[value.len] == 0 && value.ptr[value.len + 1] == 0;
+}
+
 static enum MHD_Result on_field(void *cls, enum MHD_ValueKind kind, const char *name,
                                 size_t name_length, const char *value, size_t value_length)
 {
+    struct framing *framing = cls;
+    struct sv field = {name, name_length};
+    struct sv text = {value, value_length};
     (void)kind;
-    enum err_code rc =
-        check_field(cls, (struct sv){name, name_length}, (struct sv){value, value_length});
+    enum err_code rc = check_field(framing, field, text);
+    if (rc == ERR_OK && !is_next(framing, field, text))
+        rc = err_set(framing->err, ERR_MALFORMED,
+                     "the header's line %.*s does not end as it should, or the one before it",
+                     (int)(name_length < 64 ? name_length : 64), name);
     return rc ? MHD_NO : MHD_YES;
 }
 
-enum err_code framing_check(struct MHD_Connection *mhd, struct err *err)
+/* The empty line, and nothing else, ends the head. */
+static bool ends_here(const struct framing *framing, const char *end)
+{
+    return !framing->next ||
+           (framing->next + 2 == end && framing->next[0] == 0 && framing->next[1] == 0);
+}
+
+enum err_code framing_check(struct MHD_Connection *mhd, const char *method, const char *version,
+                            struct err *err)
 {
     struct framing framing = {.err = err};
+    const union MHD_ConnectionInfo *head =
+        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+    if (head && strverscmp(MHD_get_version(), MHD_LOOKS_ITSELF) < 0)
+        framing.next = version + strlen(version) + 2;
     (void)MHD_get_connection_values_n(mhd, MHD_HEADER_KIND, on_field, &framing);
     if (err->code)
         return err->code;
+    if (!ends_here(&framing, method + (head ? head->header_size : 0)))
+        return err_set(err, ERR_MALFORMED, "the header does not end with an empty line");
+    if (!framing.seen[HOST] && strcmp(version, "HTTP/1.0") != 0)
+        return err_set(err, ERR_MALFORMED, "there is no Host");
     if (framing.seen[LENGTH] && framing.seen[ENCODING])
         return err_set(err, ERR_MALFORMED, "there is a Content-Length and a Transfer-Encoding");
     return ERR_OK;

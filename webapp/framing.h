@@ -11,7 +11,9 @@
 
 #include <microhttpd.h>
 
-/* ERR_MALFORMED: the connection is to be closed behind the answer. */
-MUST_USE enum err_code framing_check(struct MHD_Connection *mhd, struct err *err);
+/* method and version: as MHD gave them when it called for the head, which lies between and behind
+ * them. ERR_MALFORMED: the connection is to be closed behind the answer. */
+MUST_USE enum err_code framing_check(struct MHD_Connection *mhd, const char *method,
+                                     const char *version, struct err *err);
 
 #endif

@@ -114,8 +114,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *mhd, const c
     (void)cls;
     (void)mhd;
     (void)url;
-    (void)version;
-    return *context ? exchange_step(*context, method, bytes, size) : MHD_NO;
+    return *context ? exchange_step(*context, method, version, bytes, size) : MHD_NO;
 }
 
 static void on_completed(void *cls, struct MHD_Connection *mhd, void **context,
@@ -213,7 +212,7 @@ static enum err_code start_daemon(struct server *server, struct err *err)
         {MHD_OPTION_PER_IP_CONNECTION_LIMIT, (intptr_t)address_limit(cfg), NULL},
         {MHD_OPTION_CONNECTION_MEMORY_LIMIT, (intptr_t)memory, NULL},
         {MHD_OPTION_CONNECTION_TIMEOUT, (intptr_t)SILENCE_S, NULL},
-        {MHD_OPTION_STRICT_FOR_CLIENT, 1, NULL},
+        {MHD_OPTION_STRICT_FOR_CLIENT, 0, NULL}, /* framing.c and uri.c are, and say why */
         {MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)on_connection, server},
         {MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)on_completed, server},
         {MHD_OPTION_URI_LOG_CALLBACK, (intptr_t)on_uri, server},

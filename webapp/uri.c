@@ -103,6 +103,10 @@ enum err_code uri_parse(const char *raw, struct uri *ret_uri, struct err *err)
     if (!uri->raw || !uri->block)
         return err_set(err, ERR_NOMEM, "out of memory");
     char *at = uri->block;
+    for (const char *byte = raw; *byte; byte++) {
+        if ((unsigned char)*byte <= ' ' || *byte == 0x7F)
+            return err_set(err, ERR_MALFORMED, "the path or query holds a blank or a control");
+    }
     uri->path_length = mark ? (size_t)(mark - raw) : length;
     enum err_code rc = parse_path(uri, (struct sv){uri->raw, uri->path_length}, &at, err);
     if (rc == ERR_OK && mark)

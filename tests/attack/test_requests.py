@@ -78,6 +78,14 @@ SMUGGLED = [
     (b"Content-Length: 5, 5\r\n", NEXT),
     (b"X-A: b\rContent-Length: 5\r\n", NEXT),
     (b"Host: y\r\n", NEXT),
+    (b": z\r\nContent-Length: 5\r\n", NEXT),
+    (b":\r\nContent-Length: 5\r\n", NEXT),
+    (b"\x00\r\nContent-Length: 5\r\n", NEXT),
+    (b"\x00z\r\nContent-Length: 5\r\n", NEXT),
+    (b"X-A: b\x00c\r\n", NEXT),
+    (b"Content-Length: 0\x00\r\n", NEXT),
+    (b"X-A: b\r\n Content-Length: 5\r\n", NEXT),
+    (b"X-A: b\nContent-Length: 0\r\n", NEXT),
     (b"Authorization: Bearer a\r\nAuthorization: Bearer b\r\n", NEXT),
 ]
 
@@ -92,6 +100,46 @@ def test_a_head_that_can_be_read_in_two_ways_ends_the_connection(stand):
                     hit.refused(answer, 400, "SLUICE-1001")
                 else:  # the library found it before us
                     hit.held(answer.status in (0, 400), f"{lines}: {got}")
+
+
+def test_a_whole_head_is_taken_however_it_comes(stand):
+    """The library moves what it has read: the ends of lines are found all the same."""
+    fields = [b"X-%d: %s" % (at, b"v" * (at % 50)) for at in range(300)] + [b"X-Empty:", b"X-Blank:  \t a b "]
+    data = head(b"/livez?a=b&c", *fields) * 3 + head(b"/livez", *fields, b"Connection: close")
+    with attacked("F-18 smuggling", stand) as hit, connect(stand.web) as link:
+        for at in range(0, len(data), 1000):
+            link.sendall(data[at:at + 1000])
+        got = b""
+        while part := link.recv(65536):
+            got += part
+        hit.held(got.count(b"HTTP/1.1 200 ") == 1 and got.count(b"HTTP/1.1 400 ") == 3
+                 and got.count(b"HTTP/1.1 ") == 4, got)
+
+
+# What the library refuses alone has no document; all else has one.
+TOLD = [b"GET /livez HTTP/1.1\r\n\r\n", b"GET /liv ez HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"GET  /livez  HTTP/1.1\r\nHost: x\r\n\r\n", b"CONNECT x:443 HTTP/1.1\r\nHost: x\r\n\r\n",
+        head(b"/livez", b"Foo : x"), head(b"/livez", b" x: y"), head(b"/livez", b"A: b\r\n c"),
+        head(b"/livez", b": x"), head(b"/livez", b"A: b\x00c"), b"GET /livez HTTP/1.1\nHost: x\n\n",
+        head(b"/livez", b"Transfer-Encoding: gzip"), head(b"/livez", b"Host: y"), head(b"*", method=b"OPTIONS"),
+        head(b"/livez?" + b"&".join(b"a%d=b" % at for at in range(500)))]
+BARE = {400: [b"GET /livez\r\n\r\n", b"GET / HTTX/1.1\r\nHost: x\r\n\r\n", head(b"/livez", b"no colon"),
+              head(b"/livez", b"Content-Length: abc", method=b"POST")],
+        413: [head(b"/livez", b"Content-Length: " + b"9" * 30, method=b"POST")],
+        414: [b"GET /" + b"a" * 200000], 431: [head(b"/livez", b"X: " + b"a" * 200000)],
+        505: [b"GET / HTTP/9.9\r\nHost: x\r\n\r\n"], 0: [b"GET\r\n\r\n"]}
+
+
+def test_refusals_have_a_document_but_for_those_of_the_library(stand):
+    with attacked("F-18 refusals", stand) as hit:
+        for data in TOLD:
+            data = data.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n", 1)
+            hit.refused(answer_of(exchange(stand.web, data)), 400, "SLUICE-1001")
+        for status, list_of_data in BARE.items():
+            for data in list_of_data:
+                answer = answer_of(exchange(stand.web, data))
+                hit.held(answer.status in (0, status) and "Content-Type" not in answer.headers,
+                         f"{data[:60]}: {answer!r}")
 
 
 def test_chunks_are_of_a_size_that_can_be_read(stand, ann):
@@ -116,7 +164,7 @@ def test_heads_are_bounded_and_hold_what_heads_may(stand, ann):
                b"livez", b"/\xff\xfe", b"/v1/jobs?filter=" + b"(" * 20000]
     broken = [b"\r\n\r\n\r\n", b"GET\r\n\r\n", b"GET / HTTP/9.9\r\nHost: x\r\n\r\n",
               b"\x00\x01\x02\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\0" * 100,
-              b"GET /livez HTTP/1.1\r\n\r\n", b"GET  /livez  HTTP/1.1\r\nHost: x\r\n\r\n",
+              b"GET /livez HTTP/1.1\r\n\r\n", b"GET  /livez  HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
               b"A" * 30000 + b" / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
               b"POST /v1/jobs HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
               b"POST /v1/jobs HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999\r\n\r\n",

@@ -36,6 +36,7 @@ ROWS = {
     "F-17 strangers": ("bad tokens without a pause on 8 connections", "401, 429"),
     "F-17 waits": ("900 ?wait that end at once", "others are answered"),
     "F-18 smuggling": ("heads that can be read in two ways", "400, one answer, closed"),
+    "F-18 refusals": ("every kind of head that is refused", "problem documents; the library's list"),
     "F-18 chunks": ("chunks of impossible sizes", "400, one answer, closed"),
     "F-18 heads": ("heads and targets too large, broken or with control characters", "400, 431"),
     "F-18 body": ("bodies over the limit, told and in chunks without an end", "413"),
