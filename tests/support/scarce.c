@@ -35,26 +35,40 @@ struct orders {
 
 static struct orders *orders;
 
-/* Code that asks for memory in vain and goes on as if it had some: the client library of MariaDB.
- * It always gets some. */
+/* Libraries that ask for memory in vain and go on as if they had some, or forget what they had:
+ * they always get some. */
+static const char *const frail_names[] = {"libmariadb", "libmysqlclient", "librabbitmq"};
 static struct {
     uintptr_t begin, end;
-} frail;
+} frail[4];
+static size_t frail_count;
 
 static int find_frail(struct dl_phdr_info *info, size_t size, void *unused)
 {
     (void)size;
     (void)unused;
-    if (!strstr(info->dlpi_name, "libmariadb") && !strstr(info->dlpi_name, "libmysqlclient"))
-        return 0;
-    for (int i = 0; i < info->dlpi_phnum; i++) {
+    bool found = false;
+    for (size_t i = 0; i < sizeof(frail_names) / sizeof(*frail_names); i++)
+        found = found || strstr(info->dlpi_name, frail_names[i]);
+    for (int i = 0; found && i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *part = &info->dlpi_phdr[i];
-        if (part->p_type == PT_LOAD && part->p_flags & PF_X) {
-            frail.begin = info->dlpi_addr + part->p_vaddr;
-            frail.end = frail.begin + part->p_memsz;
-        }
+        if (part->p_type != PT_LOAD || !(part->p_flags & PF_X) || frail_count == 4)
+            continue;
+        frail[frail_count].begin = info->dlpi_addr + part->p_vaddr;
+        frail[frail_count].end = frail[frail_count].begin + part->p_memsz;
+        frail_count++;
     }
-    return 1;
+    return 0;
+}
+
+static bool is_frail(const void *caller)
+{
+    uintptr_t from = (uintptr_t)caller;
+    for (size_t i = 0; i < frail_count; i++) {
+        if (from >= frail[i].begin && from < frail[i].end)
+            return true;
+    }
+    return false;
 }
 
 /* The next one that has this name; a sanitizer's, if there is one. */
@@ -87,8 +101,7 @@ __attribute__((constructor)) static void map_orders(void)
 static bool no_memory(const void *caller)
 {
     struct orders *now = orders;
-    uintptr_t from = (uintptr_t)caller;
-    if (!now || (from >= frail.begin && from < frail.end))
+    if (!now || is_frail(caller))
         return false;
     int64_t every = atomic_load(&now->memory_every);
     int64_t count = atomic_fetch_add(&now->asked, 1) + 1;
