@@ -17,18 +17,32 @@
 #define LEAVE_WAIT_MS 20000
 #define AWAY_PAUSE_MS 200
 #define DRAIN_LOOK_MS 100
+#define AHEAD_MOST 64
 
 /* ---- callbacks ----------------------------------------------------------------------------- */
 
 static void work(void *arg, struct slot *slot, void *adopted)
 {
     struct worker *w = arg;
-    metric_set(&stat_busy, atomic_fetch_add(&w->busy, 1) + 1);
+    atomic_fetch_add(&w->busy, 1);
     if (adopted)
         adopt_drive(w, slot, adopted);
     else
         receive_delivery(w, slot);
-    metric_set(&stat_busy, atomic_fetch_sub(&w->busy, 1) - 1);
+    atomic_fetch_sub(&w->busy, 1);
+}
+
+static void give_back(void *arg, struct slot *slot)
+{
+    receive_give_back(arg, slot);
+}
+
+static void counted(void *arg, const struct slots_counts *counts)
+{
+    (void)arg;
+    metric_set(&stat_busy, counts->working);
+    metric_set(&stat_finishing, counts->finishing);
+    metric_set(&stat_waiting, counts->waiting);
 }
 
 static void set_channels(void *arg, unsigned wanted)
@@ -92,7 +106,8 @@ static void on_fenced(void *arg)
 static unsigned count_busy(void *arg)
 {
     struct worker *w = arg;
-    return (unsigned)atomic_load(&w->busy);
+    struct slots *slots = w->slots;
+    return slots ? slots_working(slots) : 0;
 }
 
 /* ---- the parts ----------------------------------------------------------------------------- */
@@ -115,15 +130,25 @@ static enum err_code find_runner(struct worker *w, struct err *err)
     return runner_link_open(&setup, &w->runner, err);
 }
 
+/* More than that gain nothing: their transactions are shared by now. */
+static unsigned most_ahead(unsigned slots)
+{
+    unsigned most = slots < AHEAD_MOST ? slots : AHEAD_MOST;
+    return slots + most <= BUS_CHANNELS_MAX ? most : BUS_CHANNELS_MAX - slots;
+}
+
 static enum err_code make_slots(struct worker *w, size_t found, struct err *err)
 {
     unsigned count = w->cfg->worker_slots;
     struct slots_setup setup = {
         .count = count,
         .threads = found > count ? (unsigned)found : count,
+        .ahead = most_ahead(count),
         .arg = w,
         .work = work,
         .set_channels = set_channels,
+        .give_back = give_back,
+        .counted = counted,
     };
     struct slots *slots = NULL;
     enum err_code rc = slots_open(&setup, &slots, err);

@@ -185,10 +185,15 @@ static enum err_code wake_recovery(struct receipt *receipt)
     return settle(receipt, BUS_ACK, STAT_HELD);
 }
 
+static bool nears_limit(const struct receipt *receipt)
+{
+    return receipt->delivery_count >= receipt->w->cfg->amqp_delivery_limit / 2;
+}
+
 /* Our own message has come back: the slot that drives the job goes on with the new delivery. */
 static enum err_code adopt(struct receipt *receipt, struct err *err)
 {
-    if (receipt->delivery_count >= receipt->w->cfg->amqp_delivery_limit / 2)
+    if (nears_limit(receipt))
         return defer(receipt, err); /* a fresh copy: this one nears the broker's limit */
     switch (slots_hand_over(receipt->w->slots, receipt->slot, &receipt->message.job)) {
     case HANDOVER_DONE:
@@ -293,14 +298,26 @@ void receive_delivery(struct worker *w, struct slot *slot)
             rc = judge(&receipt, &verdict, &err);
         if (rc == ERR_OK && !done)
             rc = act(&receipt, verdict, &err);
-        if (rc == ERR_OK || slot_delivery_lost(slot))
-            break;
+        /* Fenced while it finished: the next job may be in its place by now. */
+        if (rc == ERR_OK || slot_delivery_lost(slot) || slot_is_finishing(slot))
+            break; /* what is not settled goes back to the queue */
         if (rc != ERR_CONFLICT && tries == 1)
             log_err("worker.delivery.waits", &err);
         int64_t pause_ms =
             rc == ERR_CONFLICT && tries < 50 ? RACE_PAUSE_MS : retry_pause_ms(&read_retry, tries);
         if (slot_wait(slot, MAIL_FENCED | MAIL_LEAVE | MAIL_LOST, clock_mono_ms() + pause_ms))
-            break; /* what is not settled goes back to the queue */
+            break; /* likewise */
     }
     job_free(receipt.job);
+}
+
+void receive_give_back(struct worker *w, struct slot *slot)
+{
+    struct receipt receipt = {.w = w, .slot = slot};
+    struct err err = {0};
+    if (!open_receipt(&receipt))
+        return;
+    log_event(LOG_DEBUG, "worker.delivery.given_back", LOG_S("job", receipt.id_text));
+    if (!nears_limit(&receipt) || defer(&receipt, &err))
+        (void)settle(&receipt, BUS_REQUEUE, STAT_GIVEN_BACK);
 }

@@ -120,6 +120,8 @@ static void log_end(const struct run *run)
 
 enum phase_result run_finish(struct run *run)
 {
+    if (!run->started || run->exited)
+        slot_finish(run->slot);
     run_note(run, run->end.state);
     struct job_move *last = &run->notes[run->note_count - 1];
     last->detail = run->end.reason[0] ? run->end.reason : NULL;

@@ -23,7 +23,7 @@ bool slot_hold_job(struct slot *slot, const struct uuid *job)
     struct slots *all = slot->all;
     bool free_to_hold = true;
     pthread_mutex_lock(&all->lock);
-    for (unsigned i = 0; i < all->setup.threads; i++) {
+    for (unsigned i = 0; i < all->item_count; i++) {
         const struct slot *other = &all->items[i];
         if (other != slot && other->holds && uuid_eq(&other->job, job))
             free_to_hold = false;
@@ -52,6 +52,27 @@ void slot_release_job(struct slot *slot)
     slot->holds = false;
     slot->mail &= ~(unsigned)(MAIL_EXITED | MAIL_CANCEL);
     pthread_mutex_unlock(&slot->all->lock);
+}
+
+void slot_finish(struct slot *slot)
+{
+    struct slots *all = slot->all;
+    pthread_mutex_lock(&all->lock);
+    if (slot->working && all->busy - all->working < all->setup.ahead) {
+        slots_make_room(slot);
+        slots_count(all);
+        if (all->queue_count)
+            slots_wake_one(all);
+    }
+    pthread_mutex_unlock(&all->lock);
+}
+
+bool slot_is_finishing(struct slot *slot)
+{
+    pthread_mutex_lock(&slot->all->lock);
+    bool finishing = !slot->working;
+    pthread_mutex_unlock(&slot->all->lock);
+    return finishing;
 }
 
 unsigned slot_wait(struct slot *slot, unsigned mask, int64_t deadline_ms)

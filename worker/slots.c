@@ -2,99 +2,24 @@
 #include "worker/slots.h"
 
 #include "common/base/clock.h"
-#include "common/base/log.h"
-#include "common/store/store.h"
 #include "worker/slots_body.h"
 
 #define SLOT_STACK_BYTES ((size_t)256 * 1024)
 
-/* Tells the bus how many channels are wanted, after anything that changes it. */
-static void tell_channels(struct slots *all)
-{
-    pthread_mutex_lock(&all->channels_lock);
-    pthread_mutex_lock(&all->lock);
-    unsigned without = all->adopted_count;
-    for (unsigned i = 0; i < all->setup.threads; i++)
-        without += all->items[i].busy && all->items[i].delivery_lost;
-    unsigned wanted = all->receive && without < all->setup.count ? all->setup.count - without : 0;
-    pthread_mutex_unlock(&all->lock);
-    all->setup.set_channels(all->setup.arg, wanted);
-    pthread_mutex_unlock(&all->channels_lock);
-}
-
-/* Gives the slot its next work; false: none will come. */
-static bool next_work(struct slot *slot)
-{
-    struct slots *all = slot->all;
-    bool found = false;
-    pthread_mutex_lock(&all->lock);
-    while (!all->stop && !all->adopted_count && !all->queue_count)
-        pthread_cond_wait(&all->work, &all->lock);
-    if (!all->stop || all->adopted_count) {
-        found = true;
-        all->busy++;
-        slot->busy = true;
-        slot->mail = all->standing;
-        if (all->adopted_count) {
-            const struct adopted *adopted = &all->adopted[--all->adopted_count];
-            slot->adopted = adopted->work;
-            slot->holds = true;
-            slot->job = adopted->job;
-            slot->fence = adopted->fence;
-            slot->delivery_lost = true;
-            pthread_cond_broadcast(&all->idle);
-        } else {
-            slot->delivery = all->queue[0];
-            slot->delivery_lost = false;
-            all->queue_count--;
-            memmove(&all->queue[0], &all->queue[1],
-                    all->queue_count * sizeof(struct bus_delivery *));
-        }
-    }
-    pthread_mutex_unlock(&all->lock);
-    return found;
-}
-
-static void end_work(struct slot *slot)
-{
-    struct slots *all = slot->all;
-    slot_settle(slot, BUS_REQUEUE); /* only what was not settled: nobody has dealt with it */
-    slot_release_job(slot);
-    pthread_mutex_lock(&all->lock);
-    slot->busy = false;
-    slot->adopted = NULL;
-    slot->mail = 0;
-    all->busy--;
-    pthread_cond_broadcast(&all->idle);
-    pthread_mutex_unlock(&all->lock);
-    tell_channels(all);
-}
-
-static void *slot_main(void *arg)
-{
-    struct slot *slot = arg;
-    while (next_work(slot)) {
-        slot->all->setup.work(slot->all->setup.arg, slot, slot->adopted);
-        log_set_request(NULL);
-        end_work(slot);
-    }
-    store_thread_end();
-    return NULL;
-}
-
-static enum err_code start_threads(struct slots *all, struct err *err)
+enum err_code slots_start_threads(struct slots *all, unsigned from, unsigned to, struct err *err)
 {
     pthread_attr_t attr;
     pthread_attr_init(&attr);
     pthread_attr_setstacksize(&attr, SLOT_STACK_BYTES);
     int failed = 0;
-    for (unsigned i = 0; i < all->setup.threads && !failed; i++) {
-        failed = pthread_create(&all->items[i].thread, &attr, slot_main, &all->items[i]);
-        all->items[i].started = !failed;
+    for (unsigned i = from; i < to && !failed; i++) {
+        struct slot *slot = &all->items[i];
+        failed = pthread_create(&slot->thread, &attr, slots_thread_main, slot);
+        slot->started = !failed;
     }
     pthread_attr_destroy(&attr);
     if (failed)
-        return err_set_errno(err, ERR_NOMEM, failed, "cannot start %u threads", all->setup.threads);
+        return err_set_errno(err, ERR_NOMEM, failed, "cannot start %u threads", to - from);
     return ERR_OK;
 }
 
@@ -104,23 +29,26 @@ enum err_code slots_open(const struct slots_setup *setup, struct slots **ret_slo
     if (!all)
         return err_set(err, ERR_NOMEM, "no memory for the slots");
     all->setup = *setup;
+    all->item_count = setup->threads + setup->ahead;
+    all->below = true;
+    all->below_since_ms = clock_mono_ms();
+    ahead_init(&all->ahead, setup->count);
     pthread_mutex_init(&all->channels_lock, NULL);
     pthread_mutex_init(&all->lock, NULL);
-    clock_cond_init(&all->work);
     clock_cond_init(&all->idle);
-    all->items = calloc(setup->threads, sizeof(*all->items));
-    all->queue = calloc(setup->count, sizeof(struct bus_delivery *));
+    all->items = calloc(all->item_count, sizeof(*all->items));
+    all->queue = calloc(setup->count + setup->ahead, sizeof(*all->queue));
     all->adopted = calloc(setup->threads, sizeof(*all->adopted));
     if (!all->items || !all->queue || !all->adopted) {
-        all->setup.threads = 0;
+        all->item_count = 0;
         return err_set(err, ERR_NOMEM, "no memory for %u slots", setup->threads);
     }
-    for (unsigned i = 0; i < setup->threads; i++) {
+    for (unsigned i = 0; i < all->item_count; i++) {
         all->items[i].all = all;
         all->items[i].delivery_lost = true;
         clock_cond_init(&all->items[i].news);
     }
-    enum err_code rc = start_threads(all, err);
+    enum err_code rc = slots_start_threads(all, 0, setup->threads, err);
     if (rc) {
         slots_stop(all);
         return rc;
@@ -131,7 +59,7 @@ enum err_code slots_open(const struct slots_setup *setup, struct slots **ret_slo
 
 void slots_join(struct slots *all)
 {
-    for (unsigned i = 0; i < all->setup.threads; i++) {
+    for (unsigned i = 0; i < all->item_count; i++) {
         if (all->items[i].started)
             pthread_join(all->items[i].thread, NULL);
         all->items[i].started = false;
@@ -143,9 +71,8 @@ void slots_free(struct slots *all)
     if (!all)
         return;
     slots_join(all);
-    for (unsigned i = 0; i < all->setup.threads; i++)
+    for (unsigned i = 0; i < all->item_count; i++)
         pthread_cond_destroy(&all->items[i].news);
-    pthread_cond_destroy(&all->work);
     pthread_cond_destroy(&all->idle);
     pthread_mutex_destroy(&all->lock);
     pthread_mutex_destroy(&all->channels_lock);
@@ -161,17 +88,22 @@ void slots_receive(struct slots *all, bool receive)
     while (receive && all->adopted_count)
         pthread_cond_wait(&all->idle, &all->lock);
     all->receive = receive && !all->stop;
+    if (!all->receive)
+        slots_wake_all(all); /* what waits is given back */
     pthread_mutex_unlock(&all->lock);
-    tell_channels(all);
+    slots_tell_channels(all);
 }
 
 void slots_offer(struct slots *all, struct bus_delivery **take_delivery)
 {
     bool taken = false;
     pthread_mutex_lock(&all->lock);
-    if (!all->stop && all->queue_count < all->setup.count) {
-        all->queue[all->queue_count++] = TAKE(*take_delivery);
-        pthread_cond_signal(&all->work);
+    if (!all->stop && all->queue_count < all->setup.count + all->setup.ahead) {
+        int64_t due_ms = clock_mono_ms() + AHEAD_LATE_MS;
+        all->queue[all->queue_count++] = (struct waiting){TAKE(*take_delivery), due_ms};
+        slots_count(all);
+        if (all->working < all->setup.count || !all->receive || !all->watcher)
+            slots_wake_one(all); /* to work, or to watch */
         taken = true;
     }
     pthread_mutex_unlock(&all->lock);
@@ -184,15 +116,16 @@ void slots_lose(struct slots *all, const struct bus_delivery *delivery)
     struct bus_delivery *dropped = NULL;
     pthread_mutex_lock(&all->lock);
     for (unsigned i = 0; i < all->queue_count; i++) {
-        if (all->queue[i] != delivery)
+        if (all->queue[i].delivery != delivery)
             continue;
-        dropped = all->queue[i];
+        dropped = all->queue[i].delivery;
         all->queue_count--;
         memmove(&all->queue[i], &all->queue[i + 1],
-                (all->queue_count - i) * sizeof(struct bus_delivery *));
+                (all->queue_count - i) * sizeof(struct waiting));
+        slots_count(all);
         break;
     }
-    for (unsigned i = 0; i < all->setup.threads && !dropped; i++) {
+    for (unsigned i = 0; i < all->item_count && !dropped; i++) {
         struct slot *slot = &all->items[i];
         if (slot->delivery != delivery)
             continue;
@@ -203,14 +136,14 @@ void slots_lose(struct slots *all, const struct bus_delivery *delivery)
     pthread_mutex_unlock(&all->lock);
     if (dropped)
         bus_settle(&dropped, BUS_REQUEUE);
-    tell_channels(all);
+    slots_tell_channels(all);
 }
 
 void slots_adopt(struct slots *all, void *adopted, const struct uuid *job, uint64_t fence)
 {
     pthread_mutex_lock(&all->lock);
     all->adopted[all->adopted_count++] = (struct adopted){adopted, *job, fence};
-    pthread_cond_signal(&all->work);
+    slots_wake_one(all);
     pthread_mutex_unlock(&all->lock);
 }
 
@@ -225,8 +158,9 @@ void slots_stop(struct slots *all)
         back = NULL;
         pthread_mutex_lock(&all->lock);
         if (all->queue_count)
-            back = all->queue[--all->queue_count];
-        pthread_cond_broadcast(&all->work);
+            back = all->queue[--all->queue_count].delivery;
+        slots_count(all);
+        slots_wake_all(all);
         pthread_mutex_unlock(&all->lock);
         if (back)
             bus_settle(&back, BUS_REQUEUE);
@@ -236,7 +170,7 @@ void slots_stop(struct slots *all)
 /* Under the lock. */
 static struct slot *find(struct slots *all, const struct uuid *job)
 {
-    for (unsigned i = 0; i < all->setup.threads; i++) {
+    for (unsigned i = 0; i < all->item_count; i++) {
         if (all->items[i].holds && uuid_eq(&all->items[i].job, job))
             return &all->items[i];
     }
@@ -259,7 +193,7 @@ void slots_post_all(struct slots *all, unsigned mail)
 {
     pthread_mutex_lock(&all->lock);
     all->standing |= mail;
-    for (unsigned i = 0; i < all->setup.threads; i++) {
+    for (unsigned i = 0; i < all->item_count; i++) {
         if (!all->items[i].busy)
             continue;
         all->items[i].mail |= mail;
@@ -301,7 +235,7 @@ enum slots_handover slots_hand_over(struct slots *all, struct slot *from, const 
     if (former)
         bus_settle(&former, BUS_ACK);
     if (done == HANDOVER_DONE)
-        tell_channels(all);
+        slots_tell_channels(all);
     return done;
 }
 
@@ -311,6 +245,14 @@ unsigned slots_busy(struct slots *all)
     unsigned busy = all->busy + all->adopted_count;
     pthread_mutex_unlock(&all->lock);
     return busy;
+}
+
+unsigned slots_working(struct slots *all)
+{
+    pthread_mutex_lock(&all->lock);
+    unsigned working = all->working + all->adopted_count;
+    pthread_mutex_unlock(&all->lock);
+    return working;
 }
 
 bool slots_hold(struct slots *all, const struct uuid *job)

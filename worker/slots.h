@@ -6,6 +6,12 @@
  * A slot works on one delivery or one adopted run at a time. A job may go on without its delivery
  * (adopted after a restart, or its channel was closed), so the channels wanted are the slots less
  * the jobs that run without one.
+ *
+ * What is limited to setup.count is jobs at work: from the claim to the end of the run. A job whose
+ * run has ended finishes (slot_finish(): the commit of its end, the acknowledgement, cleaning up)
+ * beside the next one. While the runs are short (worker/ahead.h) setup.ahead further channels see
+ * to it that the next one is there; then a delivery may wait, but never longer than AHEAD_LATE_MS:
+ * it is given back to the queue, and so are those that wait when nothing is to be received.
  * Threads: locked; calls on a struct slot are for the thread that drives it.
  * Memory:  deliveries are taken over; a slot lends what it holds. */
 
@@ -26,13 +32,24 @@ enum slot_mail {
     MAIL_LOST = 16,  /* the broker took the delivery back: only of interest while nothing is held */
 };
 
+struct slots_counts {
+    unsigned working;   /* from the claim to the end of the run */
+    unsigned finishing; /* their run has ended */
+    unsigned waiting;   /* deliveries without a slot */
+};
+
 struct slots_setup {
     unsigned count;   /* slots of the configuration: deliveries are taken for these */
     unsigned threads; /* at least count; more when more runs were found than there are slots */
+    unsigned ahead;   /* further deliveries, and jobs that finish beside those at work; 0: none */
     void *arg;
     /* Drives a delivery (slot_delivery()) or an adopted run (adopted, given to it). */
     void (*work)(void *arg, struct slot *slot, void *adopted);
     void (*set_channels)(void *arg, unsigned wanted);
+    /* Gives back a delivery that has waited for too long; NULL if ahead is 0. */
+    void (*give_back)(void *arg, struct slot *slot);
+    /* After each change, and under the lock: for metrics. May be NULL. */
+    void (*counted)(void *arg, const struct slots_counts *counts);
 };
 
 MUST_USE enum err_code slots_open(const struct slots_setup *setup, struct slots **ret_slots,
@@ -42,8 +59,8 @@ void slots_join(struct slots *slots);
 void slots_free(struct slots *slots); /* joins if that was not done; NULL is allowed */
 DEFINE_AUTO(struct slots *, slots_free)
 
-/* Channels are wanted from now on (false: none), once every adopted run has its slot; never again
- * after slots_stop(). */
+/* Channels are wanted from now on (false: none, and what waits is given back), once every adopted
+ * run has its slot; never again after slots_stop(). */
 void slots_receive(struct slots *slots, bool receive);
 /* For on_delivery: queues it. */
 void slots_offer(struct slots *slots, struct bus_delivery **take_delivery);
@@ -69,7 +86,8 @@ enum slots_handover {
     HANDOVER_LOST,      /* there is none to be given: the broker took it back meanwhile */
 };
 enum slots_handover slots_hand_over(struct slots *slots, struct slot *from, const struct uuid *job);
-unsigned slots_busy(struct slots *slots);
+unsigned slots_busy(struct slots *slots);    /* jobs at work, jobs that finish */
+unsigned slots_working(struct slots *slots); /* jobs at work */
 bool slots_hold(struct slots *slots, const struct uuid *job);
 /* Waits until no slot is busy; false at deadline_ms (clock_mono_ms). */
 bool slots_wait_idle(struct slots *slots, int64_t deadline_ms);
@@ -85,6 +103,11 @@ MUST_USE bool slot_hold_job(struct slot *slot, const struct uuid *job);
 /* The fence of the ownership; mail for former ones is not taken. */
 void slot_set_fence(struct slot *slot, uint64_t fence);
 void slot_release_job(struct slot *slot);
+/* The run has ended and the job's process is gone: the next job may start while this one finishes
+ * (unless too many do so). */
+void slot_finish(struct slot *slot);
+/* slot_finish() made room for another job: no process may be started in this slot any more. */
+bool slot_is_finishing(struct slot *slot);
 /* Waits for any of the mail in mask; what is there of it, 0 at deadline_ms (clock_mono_ms). */
 unsigned slot_wait(struct slot *slot, unsigned mask, int64_t deadline_ms);
 unsigned slot_mail(struct slot *slot);

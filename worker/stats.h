@@ -17,6 +17,7 @@ enum stat_delivery {
     STAT_ADOPTED,
     STAT_DEFERRED,
     STAT_TAKEN_OVER,
+    STAT_GIVEN_BACK,
 };
 
 extern struct metric stat_outcomes;
@@ -30,6 +31,8 @@ extern struct metric stat_adopted_runs;
 extern struct metric stat_beats;
 extern struct metric stat_slots;
 extern struct metric stat_busy;
+extern struct metric stat_finishing;
+extern struct metric stat_waiting;
 extern struct metric stat_claim;
 extern struct metric stat_queue_wait;
 extern struct metric stat_run;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "common/base/clock.h"
 #include "tests/support/test.h"
+#include "worker/ahead.h"
 #include "worker/slots.h"
 
 #include <pthread.h>
@@ -17,9 +18,11 @@ static struct {
     pthread_cond_t news;
     unsigned settled[3];
     unsigned channels;
+    unsigned given_back;
     unsigned driven;
     unsigned mail;
     bool hold;                        /* the slots wait for mail before they settle */
+    bool finish;                      /* their run has ended before that */
     const struct bus_delivery *giver; /* it is handed over to who holds this job: */
     struct uuid receiver;
     bool giver_loses; /* once it is lost */
@@ -85,6 +88,8 @@ static void work(void *arg, struct slot *slot, void *adopted)
     pthread_cond_broadcast(&seen.news);
     pthread_mutex_unlock(&seen.lock);
     unsigned mail = MAIL_EXITED;
+    if (seen.finish)
+        slot_finish(slot);
     if (hold)
         mail = slot_wait(slot, MAIL_EXITED | MAIL_CANCEL | MAIL_FENCED | MAIL_LEAVE,
                          clock_mono_ms() + WAIT_MS);
@@ -106,10 +111,24 @@ static void work(void *arg, struct slot *slot, void *adopted)
         assert_true(met);                                                                          \
     } while (0)
 
-static struct slots *open_slots(unsigned count, unsigned threads, bool hold)
+static void give_back(void *arg, struct slot *slot)
 {
-    struct slots_setup setup = {
-        .count = count, .threads = threads, .work = work, .set_channels = set_channels};
+    (void)arg;
+    slot_settle(slot, BUS_REQUEUE);
+    pthread_mutex_lock(&seen.lock);
+    seen.given_back++;
+    pthread_cond_broadcast(&seen.news);
+    pthread_mutex_unlock(&seen.lock);
+}
+
+static struct slots *open_ahead(unsigned count, unsigned threads, unsigned ahead, bool hold)
+{
+    struct slots_setup setup = {.count = count,
+                                .threads = threads,
+                                .ahead = ahead,
+                                .work = work,
+                                .set_channels = set_channels,
+                                .give_back = ahead ? give_back : NULL};
     struct slots *slots = NULL;
     struct err err = {0};
     pthread_mutex_lock(&seen.lock);
@@ -117,6 +136,8 @@ static struct slots *open_slots(unsigned count, unsigned threads, bool hold)
     seen.channels = 0;
     seen.driven = 0;
     seen.mail = 0;
+    seen.given_back = 0;
+    seen.finish = false;
     seen.hold = hold;
     seen.giver = NULL;
     seen.giver_loses = false;
@@ -124,6 +145,11 @@ static struct slots *open_slots(unsigned count, unsigned threads, bool hold)
     assert_ok(slots_open(&setup, &slots, &err));
     seen.slots = slots;
     return slots;
+}
+
+static struct slots *open_slots(unsigned count, unsigned threads, bool hold)
+{
+    return open_ahead(count, threads, 0, hold);
 }
 
 static void close_slots(struct slots *slots)
@@ -312,6 +338,102 @@ static void many_deliveries_and_losses_at_once_leave_nothing_behind(void **unuse
     close_slots(slots);
 }
 
+static void end_all(struct slots *slots, struct bus_delivery *deliveries, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct uuid id = job_of(&deliveries[i]);
+        assert_true(slots_post(slots, &id, MAIL_LEAVE));
+    }
+    assert_true(slots_wait_idle(slots, clock_mono_ms() + WAIT_MS));
+}
+
+/* Two slots that go two ahead, after many runs that were short. */
+static struct slots *open_quick(void)
+{
+    static struct bus_delivery quick[2];
+    struct slots *slots = open_ahead(2, 2, 2, true);
+    int64_t give_up_ms = clock_mono_ms() + WAIT_MS;
+    slots_receive(slots, true);
+    for (unsigned driven = 2; seen.channels != 4 && clock_mono_ms() < give_up_ms; driven += 2) {
+        offer(slots, &quick[0]);
+        offer(slots, &quick[1]);
+        await(seen.driven == driven);
+        end_all(slots, quick, 2);
+    }
+    await(seen.channels == 4);
+    pthread_mutex_lock(&seen.lock);
+    seen.driven = 0;
+    memset(seen.settled, 0, sizeof(seen.settled));
+    pthread_mutex_unlock(&seen.lock);
+    return slots;
+}
+
+static void a_job_that_finishes_makes_room_for_the_next_one(void **unused)
+{
+    (void)unused;
+    static struct bus_delivery deliveries[5];
+    struct slots *slots = open_quick();
+    seen.finish = true;
+    for (size_t i = 0; i < 4; i++)
+        offer(slots, &deliveries[i]);
+    await(seen.driven == 4);
+    assert_int_equal(slots_busy(slots), 4);
+    assert_int_equal(slots_working(slots), 2); /* as many finish as may */
+    offer(slots, &deliveries[4]);
+    struct uuid id = job_of(&deliveries[0]);
+    assert_true(slots_post(slots, &id, MAIL_LEAVE));
+    await(seen.settled[BUS_REQUEUE] == 1);
+    assert_int_equal(seen.driven, 4); /* what has ended beside the slots frees none of them */
+    id = job_of(&deliveries[3]);
+    assert_true(slots_post(slots, &id, MAIL_LEAVE));
+    await(seen.driven == 5);
+    slots_post_all(slots, MAIL_LEAVE);
+    close_slots(slots);
+}
+
+static void what_waits_for_too_long_goes_back_and_so_does_the_rest(void **unused)
+{
+    (void)unused;
+    static struct bus_delivery deliveries[4];
+    struct slots *slots = open_quick();
+    int64_t start_ms = clock_mono_ms();
+    for (size_t i = 0; i < 4; i++)
+        offer(slots, &deliveries[i]);
+    await(seen.given_back == 2);
+    assert_true(clock_mono_ms() - start_ms >= AHEAD_LATE_MS);
+    await(seen.channels == 2);
+    assert_int_equal(seen.driven, 2);
+    assert_int_equal(slots_working(slots), 2);
+    slots_post_all(slots, MAIL_LEAVE);
+    close_slots(slots);
+}
+
+static void what_waits_goes_back_when_nothing_is_received_any_more(void **unused)
+{
+    (void)unused;
+    static struct bus_delivery deliveries[4];
+    struct slots *slots = open_quick();
+    for (size_t i = 0; i < 4; i++)
+        offer(slots, &deliveries[i]);
+    await(seen.driven == 2);
+    int64_t start_ms = clock_mono_ms();
+    slots_receive(slots, false);
+    await(seen.given_back == 2);
+    assert_true(clock_mono_ms() - start_ms < AHEAD_LATE_MS);
+    assert_int_equal(seen.channels, 0);
+    slots_post_all(slots, MAIL_LEAVE);
+    close_slots(slots);
+}
+
+static void without_short_runs_it_ends_by_itself(void **unused)
+{
+    (void)unused;
+    struct slots *slots = open_quick();
+    await(seen.channels == 2);
+    assert_int_equal(seen.given_back, 0);
+    close_slots(slots);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -323,6 +445,10 @@ int main(void)
         TEST(only_the_end_of_the_held_fence_is_told),
         TEST(what_is_not_begun_goes_back_when_the_worker_stops),
         TEST(a_fence_for_all_reaches_those_that_begin_later),
+        TEST(a_job_that_finishes_makes_room_for_the_next_one),
+        TEST(what_waits_for_too_long_goes_back_and_so_does_the_rest),
+        TEST(what_waits_goes_back_when_nothing_is_received_any_more),
+        TEST(without_short_runs_it_ends_by_itself),
         TEST(many_deliveries_and_losses_at_once_leave_nothing_behind),
     };
     pthread_mutex_init(&seen.lock, NULL);
