@@ -82,14 +82,14 @@ static void work(void *arg, struct slot *slot, void *adopted)
     if (!adopted)
         assert_true(slot_hold_job(slot, &id));
     slot_set_fence(slot, 1);
+    if (seen.finish)
+        slot_finish(slot);
     pthread_mutex_lock(&seen.lock);
     seen.driven++;
     bool hold = seen.hold;
     pthread_cond_broadcast(&seen.news);
     pthread_mutex_unlock(&seen.lock);
     unsigned mail = MAIL_EXITED;
-    if (seen.finish)
-        slot_finish(slot);
     if (hold)
         mail = slot_wait(slot, MAIL_EXITED | MAIL_CANCEL | MAIL_FENCED | MAIL_LEAVE,
                          clock_mono_ms() + WAIT_MS);
@@ -347,6 +347,14 @@ static void end_all(struct slots *slots, struct bus_delivery *deliveries, size_t
     assert_true(slots_wait_idle(slots, clock_mono_ms() + WAIT_MS));
 }
 
+static unsigned channels_now(void)
+{
+    pthread_mutex_lock(&seen.lock);
+    unsigned channels = seen.channels;
+    pthread_mutex_unlock(&seen.lock);
+    return channels;
+}
+
 /* Two slots that go two ahead, after many runs that were short. */
 static struct slots *open_quick(void)
 {
@@ -354,7 +362,7 @@ static struct slots *open_quick(void)
     struct slots *slots = open_ahead(2, 2, 2, true);
     int64_t give_up_ms = clock_mono_ms() + WAIT_MS;
     slots_receive(slots, true);
-    for (unsigned driven = 2; seen.channels != 4 && clock_mono_ms() < give_up_ms; driven += 2) {
+    for (unsigned driven = 2; channels_now() != 4 && clock_mono_ms() < give_up_ms; driven += 2) {
         offer(slots, &quick[0]);
         offer(slots, &quick[1]);
         await(seen.driven == driven);
@@ -420,7 +428,7 @@ static void what_waits_goes_back_when_nothing_is_received_any_more(void **unused
     slots_receive(slots, false);
     await(seen.given_back == 2);
     assert_true(clock_mono_ms() - start_ms < AHEAD_LATE_MS);
-    assert_int_equal(seen.channels, 0);
+    assert_int_equal(channels_now(), 0);
     slots_post_all(slots, MAIL_LEAVE);
     close_slots(slots);
 }
