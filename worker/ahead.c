@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "worker/ahead.h"
 
+unsigned ahead_most(unsigned slots, unsigned deliveries)
+{
+    unsigned most = slots < AHEAD_MOST ? slots : AHEAD_MOST;
+    unsigned room = slots < deliveries ? deliveries - slots : 0;
+    return most < room ? most : room;
+}
+
 void ahead_init(struct ahead *ahead, unsigned slots)
 {
     *ahead = (struct ahead){

@@ -28,6 +28,8 @@
 #define AHEAD_PAUSE_MAX_MS 64000
 #define AHEAD_CALM_MS 10000
 
+#define AHEAD_MOST 64 /* more gain nothing: transactions are shared by then */
+
 struct ahead {
     unsigned streak_min;
     unsigned streak;
@@ -38,6 +40,8 @@ struct ahead {
     int64_t pause_ms; /* after the next time that it went wrong */
 };
 
+/* How many messages a worker may go ahead that can have so many in all. */
+unsigned ahead_most(unsigned slots, unsigned deliveries);
 void ahead_init(struct ahead *ahead, unsigned slots);
 /* A slot is free again, which was taken for held_ms. full: all slots were, without a rest. */
 void ahead_ended(struct ahead *ahead, int64_t now_ms, int64_t held_ms, bool full);

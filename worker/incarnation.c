@@ -5,6 +5,7 @@
 #include "common/base/log.h"
 #include "common/service/daemon.h"
 #include "worker/adopt.h"
+#include "worker/ahead.h"
 #include "worker/home.h"
 #include "worker/outcome.h"
 #include "worker/receive.h"
@@ -17,7 +18,6 @@
 #define LEAVE_WAIT_MS 20000
 #define AWAY_PAUSE_MS 200
 #define DRAIN_LOOK_MS 100
-#define AHEAD_MOST 64
 
 /* ---- callbacks ----------------------------------------------------------------------------- */
 
@@ -35,14 +35,6 @@ static void work(void *arg, struct slot *slot, void *adopted)
 static void give_back(void *arg, struct slot *slot)
 {
     receive_give_back(arg, slot);
-}
-
-static void counted(void *arg, const struct slots_counts *counts)
-{
-    (void)arg;
-    metric_set(&stat_busy, counts->working);
-    metric_set(&stat_finishing, counts->finishing);
-    metric_set(&stat_waiting, counts->waiting);
 }
 
 static void set_channels(void *arg, unsigned wanted)
@@ -130,25 +122,18 @@ static enum err_code find_runner(struct worker *w, struct err *err)
     return runner_link_open(&setup, &w->runner, err);
 }
 
-/* More than that gain nothing: their transactions are shared by now. */
-static unsigned most_ahead(unsigned slots)
-{
-    unsigned most = slots < AHEAD_MOST ? slots : AHEAD_MOST;
-    return slots + most <= BUS_CHANNELS_MAX ? most : BUS_CHANNELS_MAX - slots;
-}
-
 static enum err_code make_slots(struct worker *w, size_t found, struct err *err)
 {
     unsigned count = w->cfg->worker_slots;
     struct slots_setup setup = {
         .count = count,
         .threads = found > count ? (unsigned)found : count,
-        .ahead = most_ahead(count),
+        .ahead = ahead_most(count, BUS_CHANNELS_MAX),
         .arg = w,
         .work = work,
         .set_channels = set_channels,
         .give_back = give_back,
-        .counted = counted,
+        .counted = stats_count_slots,
     };
     struct slots *slots = NULL;
     enum err_code rc = slots_open(&setup, &slots, err);

@@ -33,6 +33,14 @@ struct metric stat_run = METRIC_HISTOGRAM("sluice_run_seconds", "Wall-clock time
 struct metric stat_commit =
     METRIC_HISTOGRAM("sluice_terminal_commit_seconds", "Time to commit the end of a job.");
 
+void stats_count_slots(void *arg, const struct slots_counts *counts)
+{
+    (void)arg;
+    metric_set(&stat_busy, counts->working);
+    metric_set(&stat_finishing, counts->finishing);
+    metric_set(&stat_waiting, counts->waiting);
+}
+
 void stats_add(void)
 {
     struct metric *const all[] = {

@@ -5,6 +5,7 @@
 /* stats: the worker's metrics. Threads: any, after stats_add(). */
 
 #include "common/service/metrics.h"
+#include "worker/slots.h"
 
 /* In the order of the label's values. */
 enum stat_outcome { STAT_FINISHED, STAT_FAILED, STAT_CANCELLED };
@@ -39,5 +40,7 @@ extern struct metric stat_run;
 extern struct metric stat_commit;
 
 void stats_add(void);
+/* For slots_setup.counted. */
+void stats_count_slots(void *arg, const struct slots_counts *counts);
 
 #endif

@@ -95,6 +95,15 @@ static void the_pause_is_short_again_after_it_went_well_for_long(void **unused)
     assert_true(ahead.on);
 }
 
+static void it_is_no_more_than_the_slots_and_what_the_connection_holds(void **unused)
+{
+    (void)unused;
+    assert_int_equal(ahead_most(1, 1000), 1);
+    assert_int_equal(ahead_most(300, 1000), AHEAD_MOST);
+    assert_int_equal(ahead_most(990, 1000), 10);
+    assert_int_equal(ahead_most(1000, 1000), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -102,6 +111,7 @@ int main(void)
         TEST(a_long_run_or_a_rest_begins_the_streak_anew),
         TEST(it_ends_a_while_after_the_last_short_run),
         TEST(each_time_that_a_delivery_waits_too_long_the_pause_doubles),
+        TEST(it_is_no_more_than_the_slots_and_what_the_connection_holds),
         TEST(the_pause_is_short_again_after_it_went_well_for_long),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
