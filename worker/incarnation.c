@@ -32,11 +32,6 @@ static void work(void *arg, struct slot *slot, void *adopted)
     atomic_fetch_sub(&w->busy, 1);
 }
 
-static void give_back(void *arg, struct slot *slot)
-{
-    receive_give_back(arg, slot);
-}
-
 static void set_channels(void *arg, unsigned wanted)
 {
     struct worker *w = arg;
@@ -98,8 +93,7 @@ static void on_fenced(void *arg)
 static unsigned count_busy(void *arg)
 {
     struct worker *w = arg;
-    struct slots *slots = w->slots;
-    return slots ? slots_working(slots) : 0;
+    return slots_working(w->slots);
 }
 
 /* ---- the parts ----------------------------------------------------------------------------- */
@@ -132,7 +126,7 @@ static enum err_code make_slots(struct worker *w, size_t found, struct err *err)
         .arg = w,
         .work = work,
         .set_channels = set_channels,
-        .give_back = give_back,
+        .give_back = receive_give_back,
         .counted = stats_count_slots,
     };
     struct slots *slots = NULL;

@@ -311,9 +311,9 @@ void receive_delivery(struct worker *w, struct slot *slot)
     job_free(receipt.job);
 }
 
-void receive_give_back(struct worker *w, struct slot *slot)
+void receive_give_back(void *worker, struct slot *slot)
 {
-    struct receipt receipt = {.w = w, .slot = slot};
+    struct receipt receipt = {.w = worker, .slot = slot};
     struct err err = {0};
     if (!open_receipt(&receipt))
         return;

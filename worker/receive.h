@@ -37,8 +37,9 @@ bool receive_needs_owner_state(const struct receive_facts *facts);
 
 /* Deals with the delivery that the slot holds, up to its settlement. */
 void receive_delivery(struct worker *w, struct slot *slot);
-/* Gives back the delivery that the slot holds, which waited for too long. One that nears the
- * broker's limit of redeliveries goes by the defer exchange, as a fresh copy. */
-void receive_give_back(struct worker *w, struct slot *slot);
+/* For slots_setup.give_back: gives back the delivery that the slot holds, which waited for too
+ * long. One that nears the broker's limit of redeliveries goes by the defer exchange, as a fresh
+ * copy. */
+void receive_give_back(void *worker, struct slot *slot);
 
 #endif
