@@ -46,10 +46,10 @@ def test_no_job_waits_at_a_worker_whose_slots_are_taken(fresh):
     site = fresh
     client = site.client(site.web(), keep=True)
     side, traces = Side(site.path("side")), jobs.Traces(site.path("traces"))
-    before = [client.submit(*side.command(number)) for number in range(120)]
+    before = [client.submit(*side.command(number)) for number in range(80)]
     # One worker gets two of these, or all three: a slot of the other one at most is free then.
     long = [client.submit(*traces.command(f"long{at}")) for at in range(3)]
-    behind = [client.submit(*side.command(number)) for number in range(120, 160)]
+    behind = [client.submit(*side.command(number)) for number in range(80, 110)]
     workers = [quick(site, name, 2) for name in ("one", "two")]
     for at in range(3):
         traces.wait_runs(f"long{at}")
@@ -61,7 +61,7 @@ def test_no_job_waits_at_a_worker_whose_slots_are_taken(fresh):
     traces.open()
     for job in long:
         assert client.wait_end(job)["status"] == "FINISHED"
-    assert side.runs() == collections.Counter(range(160))
+    assert side.runs() == collections.Counter(range(110))
     assert max(side.most_at_once().values()) <= 2
     assert site.count("jobs", "losses > 0 OR attempts <> 1") == 0
     site.wait_clean()
@@ -73,7 +73,7 @@ def test_a_worker_that_dies_with_messages_in_hand_loses_and_doubles_nothing(fres
     side = Side(site.path("side"))
     ids = [client.submit(*side.command(number)) for number in range(300)]
     worker = quick(site, "one", 1)
-    for _ in range(3):
+    for _ in range(2):
         began = len(worker.log_events("worker.slots.ahead"))
         wait_until("the worker to go ahead again",
                    lambda: len(worker.log_events("worker.slots.ahead")) > began, 20, 0.01)
@@ -91,7 +91,7 @@ def test_a_worker_that_is_drained_keeps_no_message(fresh):
     site = fresh
     client = site.client(site.web(), keep=True)
     side = Side(site.path("side"))
-    ids = [client.submit(*side.command(number)) for number in range(300)]
+    ids = [client.submit(*side.command(number)) for number in range(150)]
     worker = quick(site, "one", 2)
     wait_until("the worker to go ahead", lambda: went_ahead(worker), 20, 0.01)
     site.sql("UPDATE workers SET draining = 1")
@@ -101,5 +101,5 @@ def test_a_worker_that_is_drained_keeps_no_message(fresh):
     site.sql("UPDATE workers SET draining = 0")
     for job in ids:
         assert client.wait_end(job, 60)["status"] == "FINISHED"
-    assert side.runs() == collections.Counter(range(300))
+    assert side.runs() == collections.Counter(range(150))
     site.wait_clean()
