@@ -29,8 +29,10 @@ def readers(site):
 
 
 @pytest.fixture
-def worker(site, web):
+def worker(site, web, ann):
+    ann.get("/v1/whoami").expect(200)  # the tenant is there, and its queue
     worker = site.worker(slots=2, amqp_delivery_limit=LIMIT)
+    wait_until("it to receive", lambda: site.queues().get(QUEUE, (0, 0, 0))[2])
     yield worker
     worker.stop()
 
@@ -62,7 +64,6 @@ def row_of(site, where):
 
 def test_garbage_is_kept_and_the_worker_lives(site, ann, readers, worker):
     body = b"\xff\x00 not json"
-    ann.get("/v1/whoami").expect(200)
     publish(site, body, content_type="text/x", message_id="garbage-1")
     state, reason, outcome, kept = row_of(site, "message_id = 'garbage-1'")
     assert (state, reason, outcome) == ("open", "rejected", "kept")

@@ -8,22 +8,26 @@ import pytest
 from jobs import Traces
 from waiting import wait_until
 
+QUEUE = "sluice.acme.submit.default"
 UNKNOWN = "01900000-0000-7000-8000-000000000001"
 
 
 @pytest.fixture(scope="module")
-def worker(site):
-    return site.worker(slots=2)
-
-
-@pytest.fixture(scope="module")
-def ann(site, worker):
+def ann(site):
     return site.client(site.web())
+
+
+@pytest.fixture(scope="module", autouse=True)
+def worker(site, ann):
+    ann.get("/v1/whoami").expect(200)  # the tenant is there, and its queue
+    worker = site.worker(slots=2)
+    wait_until("it to receive", lambda: site.queues().get(QUEUE, (0, 0, 0))[2])
+    return worker
 
 
 def publish(site, body):
     with site.amqp() as link:
-        link.publish("sluice.submit", "sluice.acme.submit.default", body)
+        link.publish("sluice.submit", QUEUE, body)
 
 
 def take_dead(site):
@@ -35,7 +39,6 @@ def take_dead(site):
     b"not json", b"", b"{}", b"[1]", b'{"v":2,"job":"x","epoch":1}', b'{"v":1,"job":7,"epoch":1}',
     json.dumps({"v": 1, "job": UNKNOWN, "epoch": -1}).encode(), b"\xff\xfe"])
 def test_what_cannot_be_parsed_is_rejected_and_logged(site, worker, ann, body):
-    ann.get("/v1/whoami").expect(200)
     before = worker.log_text().count("\n")
     publish(site, body)
     assert take_dead(site) == body
@@ -44,7 +47,6 @@ def test_what_cannot_be_parsed_is_rejected_and_logged(site, worker, ann, body):
 
 
 def test_an_unknown_job_is_rejected_and_logged(site, worker, ann):
-    ann.get("/v1/whoami").expect(200)
     publish(site, json.dumps({"v": 1, "job": UNKNOWN, "epoch": 1}).encode())
     assert UNKNOWN in take_dead(site).decode()
     worker.wait_log(UNKNOWN)
@@ -57,7 +59,7 @@ def test_a_hundred_copies_of_a_message_are_one_run(site, ann):
     body = json.dumps({"v": 1, "job": job, "epoch": 1}).encode()
     with site.amqp() as link:
         for _ in range(100):
-            link.publish("sluice.submit", "sluice.acme.submit.default", body)
+            link.publish("sluice.submit", QUEUE, body)
     traces.open()
     ann.wait_status(job, "FINISHED")
     site.wait_clean(40)
