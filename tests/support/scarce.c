@@ -174,9 +174,11 @@ int clone(int (*run)(void *), void *stack, int flags, void *arg, ...)
     NEXT(clone)
     va_list more;
     va_start(more, arg);
+    /* NOLINTBEGIN(clang-analyzer-valist.Uninitialized): it is begun above */
     pid_t *parent = va_arg(more, pid_t *);
     void *tls = va_arg(more, void *);
     pid_t *child = va_arg(more, pid_t *);
+    /* NOLINTEND(clang-analyzer-valist.Uninitialized) */
     va_end(more);
     return no_process() ? -1 : next(run, stack, flags, arg, parent, tls, child);
 }
