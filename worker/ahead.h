@@ -9,10 +9,10 @@
  * the slots turn over quickly and are never without work for long: after a streak of short runs,
  * each while all slots were taken, and no longer than AHEAD_LASTS_MS after the last such run. A
  * delivery that has waited for AHEAD_LATE_MS ends it at once and goes back to the queue with all
- * others that wait: so none waits longer than that, whatever the slots do. Giving back raises a
- * count that the broker limits, so the next try comes after a pause that doubles each time,
- * until it went well for AHEAD_CALM_MS.
- * Threads: owner (slots.c calls it under its lock). Times: clock_mono_ms(). */
+ * others that wait: so none waits longer than that, but while every thread works or cleans up
+ * (nobody looks then). Giving back raises a count that the broker limits, so the next try comes
+ * after a pause that doubles each time, until it went well for AHEAD_CALM_MS. Threads: owner
+ * (slots.c calls it under its lock). Times: clock_mono_ms(). */
 
 #include "common/base/base.h"
 

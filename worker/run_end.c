@@ -8,6 +8,7 @@
 #include "common/model/message.h"
 #include "common/model/retry.h"
 #include "common/service/daemon.h"
+#include "common/store/gate_store.h"
 #include "common/store/outbox_store.h"
 #include "worker/run_block.h"
 #include "worker/stats.h"
@@ -120,7 +121,9 @@ static void log_end(const struct run *run)
 
 enum phase_result run_finish(struct run *run)
 {
-    if (!run->started || run->exited)
+    bool gone = !run->started || run->exited;
+    /* Where jobs are counted, the next one would find this one under way still. */
+    if (gone && !job_gate_has_limits(&run->gate))
         slot_finish(run->slot);
     run_note(run, run->end.state);
     struct job_move *last = &run->notes[run->note_count - 1];
@@ -138,6 +141,8 @@ enum phase_result run_finish(struct run *run)
     announcer_tell(run->w->announcer, &run->job->id, run->end.state);
     run_tell_room(run);
     slot_settle(run->slot, BUS_ACK); /* the next message comes while this run is cleaned up */
+    if (gone)
+        slot_finish(run->slot);
     FAULT("worker.acknowledged");
     clean_up_soon(run);
     return PHASE_DONE;

@@ -10,10 +10,10 @@
  * What is limited to setup.count is jobs at work: from the claim to the end of the run. A job whose
  * run has ended finishes (slot_finish(): the commit of its end, the acknowledgement, cleaning up)
  * beside the next one. While the runs are short (worker/ahead.h) setup.ahead further channels see
- * to it that the next one is there; then a delivery may wait, but never longer than AHEAD_LATE_MS:
- * it is given back to the queue, and so are those that wait when nothing is to be received.
- * Threads: locked; calls on a struct slot are for the thread that drives it.
- * Memory:  deliveries are taken over; a slot lends what it holds. */
+ * to it that the next one is there; then a delivery may wait, but no longer than AHEAD_LATE_MS
+ * (or until one of the threads is through with its job): it is given back to the queue, and so are
+ * those that wait when nothing is to be received. Threads: locked; calls on a struct slot are for
+ * the thread that drives it. Memory:  deliveries are taken over; a slot lends what it holds. */
 
 #include "common/bus/consumer.h"
 #include "worker/runner/record.h"

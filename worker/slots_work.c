@@ -59,6 +59,9 @@ static void rest(struct slot *slot)
 {
     struct slots *all = slot->all;
     int64_t due_ms = look_ms(all);
+    int64_t late_ms = clock_mono_ms() + AHEAD_LATE_MS;
+    if (due_ms > late_ms)
+        due_ms = late_ms; /* what comes meanwhile is not due sooner */
     slot->woken = false;
     if (due_ms && !all->watcher) {
         all->watcher = slot;
@@ -155,7 +158,8 @@ static enum next choose(struct slot *slot)
     }
     if (all->stop)
         return NEXT_END;
-    if (all->queue_count && all->working < all->setup.count) {
+    bool takes = all->receive || !all->setup.give_back;
+    if (takes && all->queue_count && all->working < all->setup.count) {
         take_waiting(slot, true);
         return NEXT_WORK;
     }
@@ -187,6 +191,8 @@ void slots_make_room(struct slot *slot)
     int64_t now_ms = clock_mono_ms();
     int64_t rest_ms = all->below ? now_ms - all->below_since_ms : all->rest_ms;
     bool full = rest_ms <= AHEAD_PROMPT_MS;
+    if (!all->below)
+        all->rest_ms = 0; /* a rest counts once */
     slot->working = false;
     all->working--;
     if (all->setup.ahead && all->receive)

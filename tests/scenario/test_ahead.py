@@ -103,3 +103,18 @@ def test_a_worker_that_is_drained_keeps_no_message(fresh):
         assert client.wait_end(job, 60)["status"] == "FINISHED"
     assert side.runs() == collections.Counter(range(150))
     site.wait_clean()
+
+
+def test_a_quota_as_large_as_the_slots_blocks_nobody(fresh):
+    site = fresh
+    web = site.web()
+    site.client(web, "root", "admin").put("/v1/quotas/ann", {"maxActive": 2}).expect(201)
+    client = site.client(web, keep=True)
+    side = Side(site.path("side"))
+    ids = [client.submit(*side.command(number)) for number in range(60)]
+    worker = quick(site, "one", 2)
+    for job in ids:
+        assert client.wait_end(job)["status"] == "FINISHED"
+    assert went_ahead(worker)
+    assert site.count("job_events", "to_status = 'BLOCKED'") == 0
+    site.wait_clean()

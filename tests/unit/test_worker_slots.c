@@ -399,21 +399,37 @@ static void a_job_that_finishes_makes_room_for_the_next_one(void **unused)
     close_slots(slots);
 }
 
-static void what_waits_for_too_long_goes_back_and_so_does_the_rest(void **unused)
+/* How long it took, ms. */
+static int64_t give_back_two(void)
 {
-    (void)unused;
     static struct bus_delivery deliveries[4];
     struct slots *slots = open_quick();
+    offer(slots, &deliveries[0]);
+    offer(slots, &deliveries[1]);
+    await(seen.driven == 2); /* those that come now find somebody who watches for later */
     int64_t start_ms = clock_mono_ms();
-    for (size_t i = 0; i < 4; i++)
-        offer(slots, &deliveries[i]);
+    offer(slots, &deliveries[2]);
+    offer(slots, &deliveries[3]);
     await(seen.given_back == 2);
-    assert_true(clock_mono_ms() - start_ms >= AHEAD_LATE_MS);
+    int64_t took_ms = clock_mono_ms() - start_ms;
     await(seen.channels == 2);
     assert_int_equal(seen.driven, 2);
     assert_int_equal(slots_working(slots), 2);
     slots_post_all(slots, MAIL_LEAVE);
     close_slots(slots);
+    return took_ms;
+}
+
+static void what_waits_for_too_long_goes_back_and_so_does_the_rest(void **unused)
+{
+    (void)unused;
+    int64_t least_ms = give_back_two();
+    for (int tries = 1; tries < 5 && least_ms >= AHEAD_LATE_MS + 100; tries++) {
+        int64_t took_ms = give_back_two();
+        least_ms = took_ms < least_ms ? took_ms : least_ms;
+    }
+    assert_true(least_ms >= AHEAD_LATE_MS);
+    assert_true(least_ms < AHEAD_LATE_MS + 100); /* on a machine that is not always busy */
 }
 
 static void what_waits_goes_back_when_nothing_is_received_any_more(void **unused)
