@@ -2,7 +2,7 @@
 // The frame around every screen.
 import { computed } from "@preact/signals";
 import type { JSX } from "preact";
-import { useEffect } from "preact/hooks";
+import { useEffect, useLayoutEffect } from "preact/hooks";
 import { identity, may, resume, sessionFault, signOut } from "./api/session";
 import { token } from "./api/token";
 import { Help, helpOpen, useKeys } from "./keys";
@@ -83,7 +83,8 @@ function Signed(): JSX.Element {
   useEffect(() => {
     document.title = screen ? `${screen.title} – Sluice` : "Sluice";
   }, [screen]);
-  useEffect(() => {
+  // Before the new screen is seen: what is opened on it stays open.
+  useLayoutEffect(() => {
     helpOpen.value = false;
     dismiss();
   }, [place.value.parts.join("/")]);

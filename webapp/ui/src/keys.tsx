@@ -2,7 +2,7 @@
 // Shortcuts; "?" tells them.
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 import { paused } from "./live";
 import { go } from "./route";
 import type { Screen } from "./screens";
@@ -25,7 +25,7 @@ const acts: Readonly<Record<string, readonly [string, () => void]>> = {
 
 /** "g" and then the key of a screen go there. */
 export function useKeys(screens: readonly Screen[]): void {
-  useEffect(() => {
+  useLayoutEffect(() => {
     let going = false;
     const onKey = (event: KeyboardEvent): void => {
       const typing = (event.target as HTMLElement).matches(TYPED_INTO);
