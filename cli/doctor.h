@@ -12,7 +12,7 @@
 
 enum doctor_grade { DOCTOR_OK, DOCTOR_WARNING, DOCTOR_FAULT, DOCTOR_CANNOT_TELL };
 
-#define PRESENT_MS 35000 /* as common/service/presence.h has it */
+#define PRESENT_MS 35000      /* as common/service/presence.h has it */
 #define DOCTOR_QUEUES_MAX 256 /* queues that are looked at */
 
 struct doctor {

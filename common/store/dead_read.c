@@ -38,8 +38,8 @@ static enum err_code read_words(void *read, struct err *err)
     struct dead_row *row = read;
     struct dead_message *message = &row->message;
     bool known = dead_state_parse(sv_of(row->state), &message->state);
-    message->source =
-        strcmp(row->source, dead_source_text(DEAD_LETTER)) == 0 ? DEAD_LETTER : DEAD_ALTERNATE;
+    bool letter = sv_is(sv_of(row->source), dead_source_text(DEAD_LETTER));
+    message->source = letter ? DEAD_LETTER : DEAD_ALTERNATE;
     int outcome = DEAD_NO_OUTCOME;
     while (outcome < DEAD_OUTCOME_COUNT &&
            strcmp(row->outcome, dead_outcome_text((enum dead_outcome)outcome)) != 0)
