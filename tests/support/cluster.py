@@ -5,7 +5,7 @@ import os
 import shutil
 import tempfile
 
-from servers import PASSWORD, USER, MariaDB, RabbitMQ, RabbitMQClient
+from servers import PASSWORD, USER, MariaDB, RabbitMQ, RabbitMQClient, Together
 
 NODES = 3
 
@@ -80,25 +80,17 @@ class Cluster(RabbitMQClient):
                 "SLUICE_TEST_AMQP_VHOST": "sluice"}
 
 
-class ClusterServers:
+class ClusterServers(Together):
     def __init__(self):
         self.folder = tempfile.mkdtemp(prefix="sluice-cluster-")
         self.mariadb = MariaDB(os.path.join(self.folder, "mariadb"))
         self.rabbitmq = Cluster(self.folder)
 
-    def __enter__(self):
-        try:
-            self.mariadb.start()
-            self.rabbitmq.start()
-            self.mariadb.wait_ready()
-            self.mariadb.create()
-        except BaseException:
-            self.close()
-            raise
-        return self
-
-    def __exit__(self, *unused):
-        self.close()
+    def start(self):
+        self.mariadb.start()
+        self.rabbitmq.start()
+        self.mariadb.wait_ready()
+        self.mariadb.create()
 
     def close(self):
         self.mariadb.close()

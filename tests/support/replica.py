@@ -7,7 +7,7 @@ import tempfile
 
 import markdown
 from partition import Forwarder
-from servers import PASSWORD, USER, MariaDB, RabbitMQ
+from servers import PASSWORD, USER, MariaDB, RabbitMQ, Together
 from waiting import wait_until
 
 PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/operations.md")
@@ -22,7 +22,7 @@ def documented(statement):
     return next(block.text for block in blocks if block.language == "sql" and statement in block.text)
 
 
-class ReplicatedServers:
+class ReplicatedServers(Together):
     """`mariadb` is the one that the address leads to."""
 
     def __init__(self):
@@ -37,24 +37,16 @@ class ReplicatedServers:
             f"--server-id={number}", "--log-bin=binlog", "--log-slave-updates", "--sync-binlog=1",
             "--gtid-strict-mode=ON"])
 
-    def __enter__(self):
-        try:
-            self.rabbitmq.start()
-            self.mariadb.start()
-            self.replica.start()
-            self.mariadb.wait_ready()
-            self.mariadb.create()
-            self.replica.wait_ready()
-            self._replicate()
-            self.address = Forwarder(self.mariadb.port)
-            self.rabbitmq.wait_ready()
-        except BaseException:
-            self.close()
-            raise
-        return self
-
-    def __exit__(self, *unused):
-        self.close()
+    def start(self):
+        self.rabbitmq.start()
+        self.mariadb.start()
+        self.replica.start()
+        self.mariadb.wait_ready()
+        self.mariadb.create()
+        self.replica.wait_ready()
+        self._replicate()
+        self.address = Forwarder(self.mariadb.port)
+        self.rabbitmq.wait_ready()
 
     def _replicate(self):
         self.replica.sql(f"CHANGE MASTER TO master_host = '127.0.0.1', master_user = '{USER}', "

@@ -405,7 +405,22 @@ class RabbitMQ(Server, RabbitMQClient):
                 "SLUICE_TEST_RABBITMQCTL": " ".join(self.command)}
 
 
-class Servers:
+class Together:
+    """Servers that one `with` starts and closes; what had started is closed if the rest does not."""
+
+    def __enter__(self):
+        try:
+            self.start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *unused):
+        self.close()
+
+
+class Servers(Together):
     """Both of them, started side by side in a folder of their own."""
 
     def __init__(self, folder=None, config=None, erl="", mariadb_options=()):
@@ -414,20 +429,12 @@ class Servers:
         self.mariadb = MariaDB(os.path.join(self.folder, "mariadb"), options=mariadb_options)
         self.rabbitmq = RabbitMQ(os.path.join(self.folder, "rabbitmq"), config=config, erl=erl)
 
-    def __enter__(self):
-        try:
-            self.rabbitmq.start()
-            self.mariadb.start()
-            self.mariadb.wait_ready()
-            self.mariadb.create()
-            self.rabbitmq.wait_ready()
-        except BaseException:
-            self.close()
-            raise
-        return self
-
-    def __exit__(self, *unused):
-        self.close()
+    def start(self):
+        self.rabbitmq.start()
+        self.mariadb.start()
+        self.mariadb.wait_ready()
+        self.mariadb.create()
+        self.rabbitmq.wait_ready()
 
     def close(self):
         self.mariadb.close()
