@@ -15,10 +15,10 @@ int cmd_apps(struct cli *cli)
 {
     static const struct cli_column columns[] = {
         {"ID", "id"}, {"VERSION", "version"}, {"ENABLED", "enabled"}, {"UPDATED", "updated"}};
-    CLI_JSON_AUTO json_t *answer = NULL;
-    int status = cli_call(cli, "GET", "/v1/apps", NULL, &answer);
+    CLI_JSON_AUTO json_t *all = NULL;
+    int status = cli_call_pages(cli, "/v1/apps", "apps", &all);
     if (status == CLI_DONE)
-        cli_print_list(cli, json_object_get(answer, "apps"), columns, ARRAY_LEN(columns), "id");
+        cli_print_list(cli, all, columns, ARRAY_LEN(columns), "id");
     return status;
 }
 

@@ -74,6 +74,17 @@ int cli_problem(const struct http_answer *answer)
     return status;
 }
 
+/* The token of the profile goes to the service that it was written for, and nowhere else. */
+static const char *find_token(const struct cli *cli, const struct profile *profile, const char *url)
+{
+    if (*cli->cfg->client_token || !*profile->token || http_is_same_place(url, profile->url))
+        return *cli->cfg->client_token ? cli->cfg->client_token : profile->token;
+    (void)cli_fail(CLI_USAGE,
+                   "no token for %s: the token of the profile is for %s only; set SLUICE_TOKEN",
+                   url, profile->url);
+    return NULL;
+}
+
 struct http *cli_http(struct cli *cli)
 {
     struct err err = {0};
@@ -83,12 +94,14 @@ struct http *cli_http(struct cli *cli)
     if (!*cli->cfg->client_url || !*cli->cfg->client_token)
         profile_load(&profile);
     const char *url = *cli->cfg->client_url ? cli->cfg->client_url : profile.url;
-    const char *token = *cli->cfg->client_token ? cli->cfg->client_token : profile.token;
     if (!*url) {
         (void)cli_fail(CLI_USAGE, "no address: set SLUICE_URL and SLUICE_TOKEN, or start a "
                                   "service on this machine with 'sluice dev'");
         return NULL;
     }
+    const char *token = find_token(cli, &profile, url);
+    if (!token)
+        return NULL;
     if (http_open(url, token, cli->cfg->client_timeout_ms, &cli->http, &err))
         (void)cli_fail_err(CLI_NO_CONNECTION, &err);
     else
@@ -119,6 +132,26 @@ int cli_call(struct cli *cli, const char *method, const char *path, const json_t
     if (status == CLI_DONE && ret_json)
         *ret_json = json_loadb(buf_text(&answer.body), answer.body.len, 0, NULL);
     return status;
+}
+
+int cli_call_pages(struct cli *cli, const char *path, const char *member, json_t **ret_items)
+{
+    CLI_JSON_AUTO json_t *all = json_array();
+    CLI_JSON_AUTO json_t *page = NULL;
+    BUF_AUTO struct buf next = BUF_INIT(1024);
+    buf_add_text(&next, path);
+    do {
+        cli_json_drop(&page);
+        int status = cli_call(cli, "GET", buf_text(&next), NULL, &page);
+        if (status != CLI_DONE)
+            return status;
+        (void)json_array_extend(all, json_object_get(page, member));
+        buf_clear(&next);
+        buf_addf(&next, "%s?cursor=", path);
+        cli_url_add(&next, cli_text(page, "nextCursor"));
+    } while (*cli_text(page, "nextCursor"));
+    *ret_items = json_incref(all);
+    return CLI_DONE;
 }
 
 int cli_read_to_change(struct cli *cli, const char *path, json_t **ret_now, char *ret_match,

@@ -66,6 +66,9 @@ int cli_fail_err(int status, const struct err *err);
  * answer has no JSON body) is the caller's to drop. body may be NULL. */
 int cli_call(struct cli *cli, const char *method, const char *path, const json_t *body,
              json_t **ret_json);
+/* All pages of the list at path, which has no query: the items of their member, the caller's to
+ * drop. */
+int cli_call_pages(struct cli *cli, const char *path, const char *member, json_t **ret_items);
 /* As cli_call; *ret_answer is the caller's to http_answer_done, also on a problem. */
 int cli_send(struct cli *cli, const struct http_request *request, struct http_answer *ret_answer);
 /* What is at path now (NULL if nothing is), and the header line under which a PUT may change it, so

@@ -24,6 +24,7 @@ struct doctor {
     struct job_queue queues[DOCTOR_QUEUES_MAX]; /* of all tenants */
     size_t queue_count;
     bool dead_reader, alternate_reader; /* somebody consumes there */
+    bool blocked;                       /* the broker takes no messages */
     const char *check;                  /* the name of the one under way */
     json_t *findings;
     bool fault;

@@ -4,6 +4,7 @@
 #include "cli/doctor.h"
 
 #include "common/base/fs.h"
+#include "common/base/landlock.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -53,6 +54,28 @@ void doctor_disk(struct doctor *doctor)
 {
     check_disk(doctor, "archive.root", doctor->cfg->archive_root);
     check_disk(doctor, "worker.work_root", doctor->cfg->worker_work_root);
+}
+
+/* ---- confinement of jobs ----------------------------------------------------------------------
+ */
+
+void doctor_confine(struct doctor *doctor)
+{
+    int abi = landlock_abi();
+    if (strcmp(doctor->cfg->worker_confine, "off") == 0)
+        doctor_find(doctor, DOCTOR_WARNING, "remove worker.confine = off",
+                    "jobs are not confined: they can read whatever their user can");
+    else if (abi == 0)
+        doctor_find(doctor, DOCTOR_WARNING,
+                    "Linux 5.13 or later with 'landlock' among its security modules (lsm=)",
+                    "this kernel offers no Landlock: jobs can read whatever their user can");
+    else if (abi < LANDLOCK_SCOPES_ABI)
+        doctor_find(doctor, DOCTOR_WARNING, "Linux 6.12 or later, or workers that start as root",
+                    "Landlock has version %d here: files are confined, signals between jobs of one "
+                    "user are not",
+                    abi);
+    else
+        doctor_find(doctor, DOCTOR_OK, "", "Landlock has version %d on this host", abi);
 }
 
 /* ---- keys ----------------------------------------------------------------------------------- */

@@ -31,6 +31,18 @@ static void make_probe(struct probe *ret_probe)
                    text);
 }
 
+/* true: said, for this check and those that follow. */
+static bool is_blocked(struct doctor *doctor, enum err_code rc, const struct err *err)
+{
+    if (rc != ERR_BROKER_BLOCKED)
+        return false;
+    doctor->blocked = true;
+    doctor_find(doctor, DOCTOR_FAULT,
+                "make room on the broker's machine: its log says whether memory or disk is short",
+                "%s; submissions are refused", err->text);
+    return true;
+}
+
 static enum err_code send_probe(struct doctor *doctor, const struct probe *probe,
                                 enum bus_exchange exchange, const char *key, bool brief,
                                 struct err *err)
@@ -76,8 +88,19 @@ static bool take_own(struct doctor *doctor, const char *queue)
     return found;
 }
 
+/* And may write down what comes to them. */
 static bool readers_there(struct doctor *doctor)
 {
+    if (doctor->site.read_only) {
+        doctor_find(doctor, DOCTOR_CANNOT_TELL, "put the faults above right first",
+                    "the database is read-only: no reader could write a probe down");
+        return false;
+    }
+    if (doctor->blocked) {
+        doctor_find(doctor, DOCTOR_CANNOT_TELL, "put the faults above right first",
+                    "the broker takes no messages");
+        return false;
+    }
     if (doctor->dead_reader && doctor->alternate_reader)
         return true;
     doctor_find(doctor, DOCTOR_CANNOT_TELL, "start the readers first",
@@ -97,6 +120,8 @@ static bool check_binding(struct doctor *doctor, const char *own, const char *qu
     enum err_code rc = send_probe(doctor, &probe, BUS_SUBMIT, queue, true, &err);
     if (rc == ERR_OK)
         rc = bus_inspect_take(doctor->bus, own, &lost, &err);
+    if (is_blocked(doctor, rc, &err))
+        return false;
     if (rc)
         doctor_find(doctor, DOCTOR_CANNOT_TELL, "run it again", "queue %s: %s", queue, err.text);
     else if (lost)
@@ -135,7 +160,7 @@ void doctor_bindings(struct doctor *doctor)
         doctor_find(doctor, DOCTOR_CANNOT_TELL, "", "%s", err.text);
         return;
     }
-    for (size_t i = 0; i < doctor->queue_count; i++) {
+    for (size_t i = 0; i < doctor->queue_count && !doctor->blocked; i++) {
         const struct job_queue *queue = &doctor->queues[i];
         char name[BUS_NAME_SIZE];
         bool there = false;
@@ -172,6 +197,8 @@ void doctor_submit_path(struct doctor *doctor)
     enum err_code rc = bus_inspect_own_queue(doctor->bus, own, BUS_SUBMIT, true, &err);
     if (rc == ERR_OK)
         rc = bus_inspect_publish(doctor->bus, &message, &routed, &err);
+    if (is_blocked(doctor, rc, &err))
+        return;
     bool came = rc == ERR_OK && take_own(doctor, own);
     if (came && comes_to_reader(doctor, &probe.id)) /* it was rejected, and died */
         doctor_find(doctor, DOCTOR_OK, "", "a probe came through sluice.submit");
@@ -199,6 +226,8 @@ static void check_way(struct doctor *doctor, enum bus_exchange exchange, const c
         doctor_find(doctor, DOCTOR_OK, "", "a probe came to %s, and into the database", reader);
         return;
     }
+    if (is_blocked(doctor, rc, &err))
+        return;
     (void)snprintf(cure, sizeof(cure),
                    "start %s again: it declares its queue and binding; then look at its log",
                    reader);

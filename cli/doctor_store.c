@@ -27,6 +27,13 @@ void doctor_database(struct doctor *doctor)
         doctor_find(doctor, DOCTOR_FAULT,
                     "start the server; check db.host, db.port, db.user, db.password and db.name",
                     "%s", err.text);
+    else if (doctor->site.read_only)
+        doctor_find(
+            doctor, DOCTOR_FAULT,
+            "lead db.host to the primary; if this server is it: SET GLOBAL read_only = OFF",
+            "the server at %s port %u is read-only: it counts as one that is away, and what "
+            "needs it looks as if it did not run",
+            cfg->db_host, cfg->db_port);
     else
         doctor_find(doctor, DOCTOR_OK, "", "%s answers at %s port %u", doctor->site.version,
                     cfg->db_host, cfg->db_port);
@@ -81,12 +88,66 @@ void doctor_clock(struct doctor *doctor)
 
 static bool is_stale(const struct doctor *doctor, const struct worker_row *row)
 {
-    return row->beat_age_us > (int64_t)doctor->cfg->fleet_lease_ms * 1000;
+    uint32_t own_ms = doctor->cfg->fleet_lease_ms;
+    uint32_t lease_ms = row->lease_ms > own_ms ? row->lease_ms : own_ms;
+    return row->beat_age_us > (int64_t)lease_ms * 1000;
+}
+
+static bool same_worker(const struct worker_row *a, const struct worker_row *b)
+{
+    return strcmp(a->tenant, b->tenant) == 0 && strcmp(a->queue, b->queue) == 0 &&
+           strcmp(a->name, b->name) == 0;
+}
+
+/* One finding for all incarnations of a worker: nothing if one of them lives. true: it does. */
+static bool judge_dead(struct doctor *doctor, const struct worker_row *rows, size_t count,
+                       size_t at)
+{
+    const struct worker_row *row = &rows[at];
+    char times[32] = "";
+    size_t deaths = 0;
+    bool shown = false;
+    for (size_t i = 0; i < count; i++) {
+        if (!same_worker(row, &rows[i]))
+            continue;
+        if (rows[i].state == WORKER_LIVE && !is_stale(doctor, &rows[i]))
+            return true;
+        deaths += rows[i].state == WORKER_DEAD;
+        shown = shown || (rows[i].state == WORKER_DEAD && i < at);
+    }
+    if (deaths > 1)
+        (void)snprintf(times, sizeof(times), " %zu times", deaths);
+    if (!shown)
+        doctor_find(doctor, DOCTOR_WARNING, "look at its log and its host; start it again",
+                    "worker '%s' of host %s (tenant %s, queue %s) was declared dead%s within the "
+                    "last hour",
+                    row->name, row->host, row->tenant, row->queue, times);
+    return false;
+}
+
+static void judge_leases(struct doctor *doctor, const struct worker_row *rows, size_t count)
+{
+    const struct worker_row *other = NULL;
+    size_t others = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (rows[i].state != WORKER_LIVE || rows[i].lease_ms == doctor->cfg->fleet_lease_ms)
+            continue;
+        others++;
+        if (!other || rows[i].lease_ms > other->lease_ms)
+            other = &rows[i];
+    }
+    if (other)
+        doctor_find(doctor, DOCTOR_WARNING,
+                    "give all workers and sluice-recovery the same fleet.lease_ms; restart them "
+                    "one after the other",
+                    "fleet.lease_ms is %u here and another at %zu workers, most at '%s' of host "
+                    "%s: %u; who dies is waited for by the larger",
+                    doctor->cfg->fleet_lease_ms, others, other->name, other->host, other->lease_ms);
 }
 
 static size_t judge_workers(struct doctor *doctor, const struct worker_row *rows, size_t count)
 {
-    size_t live = 0;
+    size_t live = 0, returned = 0;
     for (size_t i = 0; i < count; i++) {
         const struct worker_row *row = &rows[i];
         if (row->state == WORKER_LIVE && is_stale(doctor, row))
@@ -97,13 +158,14 @@ static size_t judge_workers(struct doctor *doctor, const struct worker_row *rows
                         "%" PRId64 " s",
                         row->name, row->host, row->tenant, row->queue, row->beat_age_us / 1000000);
         else if (row->state == WORKER_DEAD)
-            doctor_find(doctor, DOCTOR_WARNING, "look at its log and its host; start it again",
-                        "worker '%s' of host %s (tenant %s, queue %s) was declared dead within the "
-                        "last hour",
-                        row->name, row->host, row->tenant, row->queue);
+            returned += judge_dead(doctor, rows, count, i);
         else
             live += row->state == WORKER_LIVE;
     }
+    if (returned)
+        doctor_find(doctor, DOCTOR_OK, "",
+                    "%zu declared dead within the last hour, of workers that live again", returned);
+    judge_leases(doctor, rows, count);
     return live;
 }
 

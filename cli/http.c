@@ -27,6 +27,31 @@ struct exchange {
     char error[CURL_ERROR_SIZE];
 };
 
+static bool has_same_part(CURLU *one, CURLU *other, CURLUPart part)
+{
+    char *first = NULL;
+    char *second = NULL;
+    bool same = curl_url_get(one, part, &first, CURLU_DEFAULT_PORT) == CURLUE_OK &&
+                curl_url_get(other, part, &second, CURLU_DEFAULT_PORT) == CURLUE_OK &&
+                strcasecmp(first, second) == 0;
+    curl_free(first);
+    curl_free(second);
+    return same;
+}
+
+bool http_is_same_place(const char *url, const char *other)
+{
+    CURLU *one = curl_url();
+    CURLU *two = curl_url();
+    bool same = one && two && curl_url_set(one, CURLUPART_URL, url, 0) == CURLUE_OK &&
+                curl_url_set(two, CURLUPART_URL, other, 0) == CURLUE_OK &&
+                has_same_part(one, two, CURLUPART_SCHEME) &&
+                has_same_part(one, two, CURLUPART_HOST) && has_same_part(one, two, CURLUPART_PORT);
+    curl_url_cleanup(one);
+    curl_url_cleanup(two);
+    return same;
+}
+
 enum err_code http_open(const char *url, const char *token, uint32_t timeout_ms,
                         struct http **ret_http, struct err *err)
 {

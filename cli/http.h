@@ -30,6 +30,8 @@ struct http_answer {
 };
 
 /* token may be "". Both are copied. */
+/* Same scheme, host and port. */
+MUST_USE bool http_is_same_place(const char *url, const char *other);
 MUST_USE enum err_code http_open(const char *url, const char *token, uint32_t timeout_ms,
                                  struct http **ret_http, struct err *err);
 /* Files of an https address, "" for none: the CA certificates that it is checked by (else the

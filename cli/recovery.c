@@ -21,10 +21,10 @@ int cmd_recovery_ls(struct cli *cli)
         {"TESTS", "tests"},   {"LAST", "lastResult"},     {"NEXT CHECK", "nextCheck"},
         {"TESTER", "tester"}, {"DETAIL", "lastDetail"},
     };
-    CLI_JSON_AUTO json_t *answer = NULL;
-    int status = cli_call(cli, "GET", "/v1/recovery", NULL, &answer);
+    CLI_JSON_AUTO json_t *groups = NULL;
+    int status = cli_call_pages(cli, "/v1/recovery", "recovery", &groups);
     if (status == CLI_DONE)
-        cli_print_list(cli, json_object_get(answer, "recovery"), columns, ARRAY_LEN(columns), "id");
+        cli_print_list(cli, groups, columns, ARRAY_LEN(columns), "id");
     return status;
 }
 

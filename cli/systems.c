@@ -31,10 +31,10 @@ int cmd_systems(struct cli *cli)
         {"PER OWNER", "maxActivePerOwner"},
         {"DESCRIPTION", "description"},
     };
-    CLI_JSON_AUTO json_t *answer = NULL;
-    int status = cli_call(cli, "GET", "/v1/systems", NULL, &answer);
+    CLI_JSON_AUTO json_t *all = NULL;
+    int status = cli_call_pages(cli, "/v1/systems", "systems", &all);
     if (status == CLI_DONE)
-        cli_print_list(cli, json_object_get(answer, "systems"), columns, ARRAY_LEN(columns), "id");
+        cli_print_list(cli, all, columns, ARRAY_LEN(columns), "id");
     return status;
 }
 
@@ -134,11 +134,10 @@ int cmd_quotas(struct cli *cli)
 {
     static const struct cli_column columns[] = {
         {"OWNER", "owner"}, {"MAX ACTIVE", "maxActive"}, {"UPDATED", "updated"}};
-    CLI_JSON_AUTO json_t *answer = NULL;
-    int status = cli_call(cli, "GET", "/v1/quotas", NULL, &answer);
+    CLI_JSON_AUTO json_t *all = NULL;
+    int status = cli_call_pages(cli, "/v1/quotas", "quotas", &all);
     if (status == CLI_DONE)
-        cli_print_list(cli, json_object_get(answer, "quotas"), columns, ARRAY_LEN(columns),
-                       "owner");
+        cli_print_list(cli, all, columns, ARRAY_LEN(columns), "owner");
     return status;
 }
 

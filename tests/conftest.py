@@ -9,8 +9,14 @@ import pytest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "support"))
 # pylint: disable=wrong-import-position
 from servers import Servers, SharedServers
-from sluice import Site
+from sluice import SHARED, Site
 from witness import WITNESS
+
+
+@pytest.fixture(scope="session", autouse=True)
+def shared_folder(tmp_path_factory):
+    """Jobs may reach what tests have in tmp_path."""
+    os.environ[SHARED] = str(tmp_path_factory.getbasetemp())
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 #include "webapp/entity.h"
 #include "webapp/handlers.h"
 #include "webapp/job_view.h"
+#include "webapp/page.h"
 #include "webapp/web.h"
 
 #include "common/base/log.h"
@@ -10,6 +11,7 @@
 #include "common/store/app_store.h"
 
 #define DEFINITION_LIMIT ((size_t)1024 * 1024)
+#define LIST_MAX 100 /* a page has their definitions */
 
 struct app_name {
     char id[APP_ID_SIZE];
@@ -47,17 +49,43 @@ static enum err_code reply_app(struct request *req, unsigned status, const struc
     return ERR_OK;
 }
 
+/* In a cursor id and version have a blank between them, which neither may hold. */
+static struct app_page page_behind(char *after, uint32_t limit)
+{
+    char *blank = strchr(after, ' ');
+    if (!blank)
+        return (struct app_page){"", "", limit};
+    *blank = '\0';
+    return (struct app_page){after, blank + 1, limit};
+}
+
+static void write_cursor(const struct request *req, const struct app *last, char *ret_cursor)
+{
+    char name[PAGE_NAME_SIZE];
+    (void)snprintf(name, sizeof(name), "%s %s", last->id, last->app_version);
+    page_cursor(req, "apps", name, ret_cursor);
+}
+
 enum err_code app_list(struct request *req, struct err *err)
 {
+    char after[PAGE_NAME_SIZE];
+    char cursor[PAGE_CURSOR_SIZE] = "";
+    struct name_page page;
     struct app_list list = {0};
-    enum err_code rc = app_store_list(req->web->store, req->who.tenant, &list, err);
+    enum err_code rc = page_read(req, "apps", LIST_MAX, after, &page, err);
+    const struct app_page behind = page_behind(after, page.limit + 1);
+    if (rc == ERR_OK)
+        rc = app_store_list(req->web->store, req->who.tenant, &behind, &list, err);
     if (rc)
         return rc;
     json_t *apps = json_array();
-    for (size_t i = 0; i < list.count; i++)
+    for (size_t i = 0; i < list.count && i < page.limit; i++)
         json_array_append_new(apps, app_view(&list.items[i]));
+    if (list.count > page.limit)
+        write_cursor(req, &list.items[page.limit - 1], cursor);
     app_list_done(&list);
-    reply_json(req, MHD_HTTP_OK, json_pack("{s:o}", "apps", apps));
+    reply_json(req, MHD_HTTP_OK,
+               json_pack("{s:o,s:o}", "apps", apps, "nextCursor", view_text(cursor)));
     return ERR_OK;
 }
 

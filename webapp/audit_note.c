@@ -1,36 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "webapp/audit_note.h"
 
-#include "common/base/clock.h"
-#include "common/base/log.h"
+#include "webapp/problem.h"
 #include "webapp/web.h"
-
-#include <errno.h>
-#include <pthread.h>
-
-#define LINE_MAX 4096
-#define AT_ONCE 64
-#define AGAIN_MS 500
-#define STOP_MS 5000
-/* Whoever has no token can make rows as fast as he can ask: a few tell of it as well as millions.
- */
-#define STRANGERS_AT_ONCE 500
-#define STRANGER_PAUSE_MS 200
-
-struct auditor {
-    struct store *store;
-    pthread_mutex_t lock;
-    pthread_cond_t wake;
-    struct audit_entry *line; /* lock: a ring of LINE_MAX; the same down to stopping */
-    size_t first;
-    size_t count;
-    uint64_t lost;        /* since start */
-    uint64_t untold;      /* of these, in no row yet */
-    int64_t strangers_ms; /* paid up to then: a row without a tenant costs STRANGER_PAUSE_MS */
-    bool stopping;
-    pthread_t thread;
-    bool has_thread;
-};
 
 /* ---- what is written ------------------------------------------------------------------------- */
 
@@ -102,158 +74,9 @@ static void put_answer(struct audit_entry *entry, unsigned status, const struct 
     if (!err || !err->code)
         return;
     entry->code = (unsigned)err_number(err->code);
-    struct sv text = sv_of(err->text);
+    const char *text = problem_detail(err);
     (void)snprintf(entry->detail, sizeof(entry->detail), "%s",
-                   sv_is_utf8(text) ? err->text : "(not text)");
-}
-
-/* ---- the line -------------------------------------------------------------------------------- */
-
-/* The lock is held. */
-static bool fits(struct auditor *auditor, const struct audit_entry *entry)
-{
-    const int64_t credit_ms = (int64_t)STRANGERS_AT_ONCE * STRANGER_PAUSE_MS;
-    int64_t now_ms = clock_mono_ms();
-    if (auditor->count >= LINE_MAX)
-        return false;
-    if (entry->tenant[0])
-        return true;
-    if (auditor->strangers_ms < now_ms - credit_ms)
-        auditor->strangers_ms = now_ms - credit_ms;
-    if (auditor->strangers_ms >= now_ms)
-        return false;
-    auditor->strangers_ms += STRANGER_PAUSE_MS;
-    return true;
-}
-
-static void push(struct auditor *auditor, const struct audit_entry *entry)
-{
-    pthread_mutex_lock(&auditor->lock);
-    if (fits(auditor, entry)) {
-        auditor->line[(auditor->first + auditor->count++) % LINE_MAX] = *entry;
-        pthread_cond_signal(&auditor->wake);
-    } else {
-        auditor->lost++;
-        auditor->untold++;
-    }
-    pthread_mutex_unlock(&auditor->lock);
-}
-
-/* The next ones, and a row that says how many were lost before. The lock is held. */
-static size_t take(struct auditor *auditor, struct audit_entry *ret_some, uint64_t *ret_untold)
-{
-    size_t count = 0;
-    *ret_untold = auditor->untold;
-    for (; count < AT_ONCE && count < auditor->count; count++)
-        ret_some[count] = auditor->line[(auditor->first + count) % LINE_MAX];
-    if (auditor->untold == 0)
-        return count;
-    struct audit_entry *lost = &ret_some[count];
-    *lost = (struct audit_entry){.outcome = AUDIT_FAILED, .action = "audit.lost"};
-    lost->id = uuid_v7();
-    (void)snprintf(lost->detail, sizeof(lost->detail), "%llu entries were too many and are lost",
-                   (unsigned long long)auditor->untold);
-    return count + 1;
-}
-
-/* The lock is held, and not meanwhile. false: the database does not take them now. */
-static bool write_some(struct auditor *auditor)
-{
-    struct audit_entry some[AT_ONCE + 1];
-    struct err err = {0};
-    uint64_t untold = 0;
-    size_t count = take(auditor, some, &untold);
-    pthread_mutex_unlock(&auditor->lock);
-    enum err_code rc = audit_log_add(auditor->store, some, count, &err);
-    if (rc)
-        log_event(LOG_WARN, "audit.not_written", LOG_U("waiting", count),
-                  LOG_S("detail", err.text));
-    if (rc == ERR_OK && untold > 0)
-        log_event(LOG_ERROR, "audit.lost", LOG_U("entries", untold));
-    pthread_mutex_lock(&auditor->lock);
-    if (rc)
-        return false;
-    size_t taken = count - (untold > 0);
-    auditor->first = (auditor->first + taken) % LINE_MAX;
-    auditor->count -= taken;
-    auditor->untold -= untold;
-    return true;
-}
-
-static void *auditor_main(void *arg)
-{
-    struct auditor *auditor = arg;
-    int64_t stop_ms = 0;
-    pthread_mutex_lock(&auditor->lock);
-    for (;;) {
-        while (auditor->count == 0 && auditor->untold == 0 && !auditor->stopping)
-            pthread_cond_wait(&auditor->wake, &auditor->lock);
-        if (auditor->count == 0 && auditor->untold == 0)
-            break;
-        if (auditor->stopping && !stop_ms)
-            stop_ms = clock_mono_ms() + STOP_MS;
-        if (write_some(auditor))
-            continue;
-        if (auditor->stopping && clock_mono_ms() >= stop_ms)
-            break;
-        (void)clock_cond_wait_until(&auditor->wake, &auditor->lock, clock_mono_ms() + AGAIN_MS);
-    }
-    if (auditor->count + auditor->untold > 0)
-        log_event(LOG_ERROR, "audit.lost", LOG_U("entries", auditor->count + auditor->untold));
-    pthread_mutex_unlock(&auditor->lock);
-    store_thread_end();
-    return NULL;
-}
-
-enum err_code auditor_open(struct store *store, struct auditor **ret_auditor, struct err *err)
-{
-    struct auditor *auditor = calloc(1, sizeof(*auditor));
-    if (!auditor)
-        return err_set(err, ERR_NOMEM, "out of memory");
-    auditor->store = store;
-    auditor->line = calloc(LINE_MAX, sizeof(*auditor->line));
-    pthread_mutex_init(&auditor->lock, NULL);
-    clock_cond_init(&auditor->wake);
-    int rc = auditor->line ? pthread_create(&auditor->thread, NULL, auditor_main, auditor) : ENOMEM;
-    if (rc) {
-        auditor_free(auditor);
-        return err_set_errno(err, ERR_NOMEM, rc, "cannot start the auditor's thread");
-    }
-    auditor->has_thread = true;
-    *ret_auditor = auditor;
-    return ERR_OK;
-}
-
-void auditor_free(struct auditor *auditor)
-{
-    if (!auditor)
-        return;
-    pthread_mutex_lock(&auditor->lock);
-    auditor->stopping = true;
-    pthread_cond_broadcast(&auditor->wake);
-    pthread_mutex_unlock(&auditor->lock);
-    if (auditor->has_thread)
-        (void)pthread_join(auditor->thread, NULL);
-    pthread_cond_destroy(&auditor->wake);
-    pthread_mutex_destroy(&auditor->lock);
-    free(auditor->line);
-    free(auditor);
-}
-
-uint64_t auditor_lost(struct auditor *auditor)
-{
-    pthread_mutex_lock(&auditor->lock);
-    uint64_t lost = auditor->lost;
-    pthread_mutex_unlock(&auditor->lock);
-    return lost;
-}
-
-size_t auditor_waiting(struct auditor *auditor)
-{
-    pthread_mutex_lock(&auditor->lock);
-    size_t waiting = auditor->count;
-    pthread_mutex_unlock(&auditor->lock);
-    return waiting;
+                   sv_is_utf8(sv_of(text)) ? text : "(not text)");
 }
 
 /* ---- requests -------------------------------------------------------------------------------- */
@@ -281,7 +104,7 @@ void audit_answered(struct request *req, unsigned status, const struct err *err)
         return;
     fill(req, &entry);
     put_answer(&entry, status, refused ? err : NULL);
-    push(req->web->auditor, &entry);
+    auditor_push(req->web->auditor, &entry);
 }
 
 void audit_next(const struct request *req, struct audit_entry *entry, const char *subject)
@@ -291,11 +114,54 @@ void audit_next(const struct request *req, struct audit_entry *entry, const char
     audit_arm(entry);
 }
 
-void audit_refused_one(const struct request *req, const char *subject, const struct err *err)
+/* ---- many refusals of one request ------------------------------------------------------------ */
+
+static void push_about(const struct request *req, const char *subject, const struct err *err)
 {
     struct audit_entry entry;
     fill(req, &entry);
     (void)snprintf(entry.subject, sizeof(entry.subject), "%s", subject);
     put_answer(&entry, (unsigned)err_http(err->code), err);
-    push(req->web->auditor, &entry);
+    auditor_push(req->web->auditor, &entry);
+}
+
+void audit_refusal_add(struct audit_refusals *refusals, const struct uuid *id,
+                       const struct err *err)
+{
+    struct audit_refusal *kind = refusals->kinds;
+    while (kind->count > 0 && kind->err.code != err->code &&
+           kind < &refusals->kinds[AUDIT_REFUSAL_KINDS - 1])
+        kind++;
+    if (kind->count == 0)
+        kind->err = *err;
+    if (kind->count < AUDIT_REFUSAL_SAMPLE)
+        kind->sample[kind->count] = *id;
+    kind->count++;
+}
+
+/* The first ids stand for all: a row has room for no more. */
+static void push_kind(const struct request *req, const struct audit_refusal *kind)
+{
+    char id[UUID_TEXT_SIZE];
+    struct err about = kind->err;
+    size_t at = (size_t)snprintf(about.text, sizeof(about.text), "%llu jobs, among them",
+                                 (unsigned long long)kind->count);
+    for (size_t i = 0; i < AUDIT_REFUSAL_SAMPLE && i < kind->count; i++)
+        at += (size_t)snprintf(about.text + at, sizeof(about.text) - at, " %s",
+                               uuid_text(&kind->sample[i], id));
+    push_about(req, "/v1/jobs:cancel", &about);
+}
+
+void audit_refusals_end(const struct request *req, const struct audit_refusals *refusals)
+{
+    char subject[UUID_TEXT_SIZE + 16];
+    char id[UUID_TEXT_SIZE];
+    for (size_t i = 0; i < AUDIT_REFUSAL_KINDS; i++) {
+        const struct audit_refusal *kind = &refusals->kinds[i];
+        (void)snprintf(subject, sizeof(subject), "/v1/jobs/%s", uuid_text(&kind->sample[0], id));
+        if (kind->count == 1)
+            push_about(req, subject, &kind->err);
+        else if (kind->count > 1)
+            push_kind(req, kind);
+    }
 }

@@ -9,10 +9,9 @@
 #include "webapp/web.h"
 
 #include <errno.h>
-#include <strings.h>
 
 #define SMALL_BODY_BYTES 16384u /* up to this a body is taken before its token is checked */
-#define DISCARD_MAX_BYTES ((uint64_t)8 * 1024 * 1024)
+#define LARGE_BYTES 32768u      /* what such a request took is given back to the system */
 
 struct exchange *exchange_new(struct server *server, const char *uri)
 {
@@ -32,10 +31,14 @@ void exchange_drop(struct exchange *x)
 {
     if (atomic_fetch_sub(&x->refs, 1) != 1)
         return;
+    struct server *server = x->server;
+    bool large = x->req.body.len + x->req.reply.bytes >= LARGE_BYTES;
     request_done(&x->req);
     if (x->late.response)
         MHD_destroy_response(x->late.response);
     free(x);
+    if (large) /* not before: the clock's thread could give back what is not free yet */
+        atomic_store(&server->freed_much, true);
 }
 
 bool exchange_advance(struct exchange *x, enum stage stage)
@@ -67,40 +70,6 @@ static void read_headers(struct exchange *x)
     request_set_trace(&x->req, x->req.header[HEADER_TRACEPARENT]);
 }
 
-/* UINT64_MAX: not known beforehand (chunked). */
-static uint64_t body_size(const struct exchange *x)
-{
-    uint64_t size = 0;
-    if (x->req.header[HEADER_TRANSFER_ENCODING])
-        return UINT64_MAX;
-    struct sv text = request_header(&x->req, HEADER_CONTENT_LENGTH);
-    return text.len && sv_u64(text, UINT64_MAX - 1, &size) ? size : 0;
-}
-
-static bool is_json_type(struct sv type)
-{
-    static const char json[] = "application/json";
-    size_t length = sizeof(json) - 1;
-    return type.len >= length && strncasecmp(type.ptr, json, length) == 0 &&
-           (type.len == length || strchr("; \t", type.ptr[length]));
-}
-
-static enum err_code check_body(const struct exchange *x, uint64_t size, struct err *err)
-{
-    const struct request *req = &x->req;
-    uint64_t most = req->web->cfg->web_body_max_bytes;
-    struct sv encoding = request_header(req, HEADER_CONTENT_ENCODING);
-    if (encoding.len > 0 && strcasecmp(encoding.ptr, "identity") != 0)
-        return err_set(err, ERR_MEDIA_TYPE, "Content-Encoding is not supported: send it plain");
-    if (!is_json_type(request_header(req, HEADER_CONTENT_TYPE)))
-        return err_set(err, ERR_MEDIA_TYPE, "the Content-Type of the body is application/json");
-    if (size != UINT64_MAX && size > most)
-        return err_set(err, ERR_TOO_LARGE,
-                       "the body has %llu bytes; the limit is %llu (web.body_max_bytes)",
-                       (unsigned long long)size, (unsigned long long)most);
-    return ERR_OK;
-}
-
 static enum err_code check_head(struct exchange *x, const char *method, struct err *err)
 {
     struct request *req = &x->req;
@@ -122,6 +91,7 @@ static enum err_code check_head(struct exchange *x, const char *method, struct e
         return err_set(err, ERR_NOT_FOUND, "there is nothing at this path");
     if (!req->route)
         return err_set(err, ERR_METHOD, "this path takes %s", req->match.allow);
+    req->body.limit = route_body_max(req->route, req->web->cfg->web_body_max_bytes);
     return ERR_OK;
 }
 
@@ -221,29 +191,29 @@ static bool is_better_refused_now(const struct exchange *x, uint64_t size)
 
 static enum MHD_Result on_checked(struct exchange *x)
 {
-    if (is_better_refused_now(x, body_size(x)))
+    if (is_better_refused_now(x, exchange_body_size(x)))
         return refuse(x);
     return exchange_advance(x, STAGE_BODY) ? MHD_YES : MHD_NO;
 }
 
-static enum MHD_Result on_head(struct exchange *x, const char *method, const char *version)
+static enum MHD_Result on_head(struct exchange *x, const struct request_line *line)
 {
     struct request *req = &x->req;
     struct err framing = {0};
     read_headers(x);
-    x->is_head = strcmp(method, "HEAD") == 0;
-    x->must_close = framing_check(x->mhd, method, version, &framing) != ERR_OK;
+    x->is_head = strcmp(line->method, "HEAD") == 0;
+    x->must_close = framing_check(x->mhd, line, &framing) != ERR_OK;
     if (x->must_close) {
         x->refusal = framing;
         return refuse(x);
     }
-    if (check_head(x, method, &x->refusal) == ERR_OK)
+    if (check_head(x, line->method, &x->refusal) == ERR_OK)
         (void)conn_take_turn(x, &x->refusal);
     if (x->must_close)
         return refuse(x);
-    uint64_t size = body_size(x);
+    uint64_t size = exchange_body_size(x);
     if (x->refusal.code == ERR_OK && size > 0 && route_has_body(req->route))
-        (void)check_body(x, size, &x->refusal);
+        x->refusal.code = exchange_check_body(x, size, &x->refusal);
     x->ignore_body = x->refusal.code != ERR_OK || !route_has_body(req->route);
     if (is_better_refused_now(x, size))
         return refuse(x);
@@ -254,34 +224,8 @@ static enum MHD_Result on_head(struct exchange *x, const char *method, const cha
     return MHD_YES;
 }
 
-/* ---- the body -------------------------------------------------------------------------------- */
-
-static enum MHD_Result on_bytes(struct exchange *x, const char *bytes, size_t *size)
-{
-    struct request *req = &x->req;
-    size_t count = *size;
-    *size = 0;
-    if (x->refusal.code || (!x->ignore_body && !conn_hold_bytes(x, count)))
-        x->ignore_body = true;
-    if (!x->ignore_body && buf_add(&req->body, bytes, count))
-        return MHD_YES;
-    if (!x->ignore_body && count <= req->body.limit - req->body.len)
-        (void)err_set(&x->refusal, ERR_NOMEM, "out of memory for the body");
-    else if (!x->ignore_body)
-        (void)err_set(&x->refusal, ERR_TOO_LARGE,
-                      "the body is larger than %llu bytes (web.body_max_bytes)",
-                      (unsigned long long)req->body.limit);
-    x->ignore_body = true;
-    buf_done(&req->body);
-    x->discarded += count;
-    if (x->discarded <= DISCARD_MAX_BYTES)
-        return MHD_YES;
-    (void)err_set(&x->refusal, ERR_TOO_LARGE, "the body is too large");
-    pthread_mutex_lock(&x->server->lock);
-    conn_kill(x->server, x->conn, &x->refusal);
-    pthread_mutex_unlock(&x->server->lock);
-    return MHD_NO;
-}
+/* ---- behind the body --------------------------------------------------------------------------
+ */
 
 static enum MHD_Result answer_options(struct exchange *x)
 {
@@ -310,8 +254,8 @@ static enum MHD_Result on_end(struct exchange *x, const char *method)
     return x->refusal.code ? refuse(x) : MHD_NO;
 }
 
-enum MHD_Result exchange_step(struct exchange *x, const char *method, const char *version,
-                              const char *bytes, size_t *size)
+enum MHD_Result exchange_step(struct exchange *x, struct request_line line, const char *bytes,
+                              size_t *size)
 {
     pthread_mutex_lock(&x->server->lock);
     enum stage stage = x->stage;
@@ -320,7 +264,7 @@ enum MHD_Result exchange_step(struct exchange *x, const char *method, const char
     if (killed)
         return MHD_NO;
     if (stage == STAGE_HEAD)
-        return on_head(x, method, version);
+        return on_head(x, &line);
     if (stage == STAGE_ANSWERED)
         return send_reply(x, &x->req.reply);
     if (stage == STAGE_LATE) {
@@ -333,7 +277,7 @@ enum MHD_Result exchange_step(struct exchange *x, const char *method, const char
         return on_checked(x);
     if (stage != STAGE_BODY && stage != STAGE_CHECKED)
         return MHD_YES;
-    return *size > 0 ? on_bytes(x, bytes, size) : on_end(x, method);
+    return *size > 0 ? exchange_on_bytes(x, bytes, size) : on_end(x, line.method);
 }
 
 /* ---- on a handler thread --------------------------------------------------------------------- */
@@ -371,6 +315,11 @@ static enum err_code handle(struct request *req, struct err *err)
 
 void exchange_answer(struct exchange *x, enum err_code rc, const struct err *err)
 {
+    struct err unread = {0};
+    if (rc == ERR_OK && request_hold_answer(&x->req, &unread) != ERR_OK) {
+        rc = unread.code;
+        err = &unread;
+    }
     if (rc)
         reply_error(&x->req, err);
     audit_answered(&x->req, x->req.reply.status, err);

@@ -7,6 +7,7 @@
  * Memory: an exchange is held by MHD (until the request is completed) and by whoever handles it. */
 
 #include "webapp/cors.h"
+#include "webapp/framing.h"
 #include "webapp/pool.h"
 #include "webapp/server.h"
 #include "webapp/tls.h"
@@ -82,6 +83,8 @@ struct server {
     uint64_t timed_out;      /* lock */
     uint64_t overloaded;     /* lock */
     atomic_bool stopping;
+    atomic_bool freed_much; /* a large request has ended since memory was given back */
+    int64_t trimmed_ms;     /* of the clock: when that was */
     pthread_t clock;
     bool has_clock;
     int64_t deadline_ms;
@@ -91,13 +94,20 @@ struct server {
 /* exchange.c: what becomes of one request */
 struct exchange *exchange_new(struct server *server, const char *uri);
 void exchange_drop(struct exchange *x);
-enum MHD_Result exchange_step(struct exchange *x, const char *method, const char *version,
-                              const char *bytes, size_t *size);
+enum MHD_Result exchange_step(struct exchange *x, struct request_line line, const char *bytes,
+                              size_t *size);
 void exchange_run(struct pool_item *item); /* on a handler thread */
 /* Ends the work on a request with the answer in req.reply, or with err's; drops the reference. */
 void exchange_answer(struct exchange *x, enum err_code rc, const struct err *err);
 /* false: the clock closed the connection. */
 MUST_USE bool exchange_advance(struct exchange *x, enum stage stage);
+
+/* exchange_body.c */
+#define DISCARD_MAX_BYTES ((uint64_t)8 * 1024 * 1024)  /* of a body that is not wanted */
+uint64_t exchange_body_size(const struct exchange *x); /* UINT64_MAX: not known yet (chunked) */
+MUST_USE enum err_code exchange_check_body(const struct exchange *x, uint64_t size,
+                                           struct err *err);
+enum MHD_Result exchange_on_bytes(struct exchange *x, const char *bytes, size_t *size);
 
 /* server_conn.c: connections and the shares of their addresses, on MHD's thread */
 MUST_USE enum err_code server_addresses_open(struct server *server, struct err *err);

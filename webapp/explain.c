@@ -55,8 +55,9 @@ static enum err_code owner_of(const struct request *req, char *ret_owner, size_t
 {
     struct sv owner = sv_of(req->who.user);
     (void)uri_query(&req->uri, "owner", &owner);
-    if (owner.len == 0 || !sv_copy(owner, ret_owner, size))
-        return err_set_at(err, ERR_INVALID, "?owner", "owner has 1 to %zu bytes", size - 1);
+    if (owner.len == 0 || sv_has_blank_end(owner) || !sv_copy(owner, ret_owner, size))
+        return err_set_at(err, ERR_INVALID, "?owner",
+                          "owner has 1 to %zu bytes without blanks at the ends", size - 1);
     return request_check_owner(req, ret_owner, err);
 }
 

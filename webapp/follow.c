@@ -2,11 +2,14 @@
 #include "webapp/follow.h"
 
 #include "common/base/clock.h"
+#include "common/base/log.h"
 #include "common/store/job_store.h"
 #include "webapp/follow_impl.h"
 
 #define LOOK_MS 100                           /* how often files are looked at */
+#define CHECK_MS 1000                         /* how often it is seen whether tokens hold */
 #define ASK_MS 500                            /* how often states are read */
+#define ASK_MAX 256u                          /* of so many at once */
 #define EVENT_LIMIT ((size_t)8 * 1024 * 1024) /* the end event holds the job's request */
 #define BLOCK_BYTES ((size_t)64 * 1024)       /* what MHD asks for at once */
 #define EVENTS_TYPE "text/event-stream"
@@ -15,6 +18,7 @@ static void follower_free(struct follower *follower)
 {
     buf_done(&follower->event);
     fd_close(&follower->fd);
+    allowance_return(&follower->hold);
     free(follower);
 }
 
@@ -28,12 +32,12 @@ static ssize_t on_read(void *cls, uint64_t position, char *bytes, size_t room)
     ssize_t count = 0;
     (void)position;
     pthread_mutex_lock(&all->lock);
-    size_t left = follower->event.len - follower->sent;
+    size_t left = follower->ended ? 0 : follower->event.len - follower->sent;
     if (left > 0) {
         count = (ssize_t)(left < room ? left : room);
         memcpy(bytes, follower->event.ptr + follower->sent, (size_t)count);
         follower->sent += (size_t)count;
-    } else if (follower->finished || all->stopping) {
+    } else if (follower->finished || follower->ended || all->stopping) {
         count = MHD_CONTENT_READER_END_OF_STREAM;
     } else {
         follower->suspended = true;
@@ -97,8 +101,8 @@ static void give_back(struct followers *all, struct follower *follower, bool las
 /* Reads the states of those that are followed and marks which have ended. */
 static void ask_states(struct followers *all, struct follower **list, size_t count)
 {
-    struct uuid ids[FOLLOWERS_MAX];
-    enum job_state states[FOLLOWERS_MAX];
+    struct uuid ids[ASK_MAX];
+    enum job_state states[ASK_MAX];
     struct err err = {0};
     for (size_t i = 0; i < count; i++)
         ids[i] = list[i]->job.id;
@@ -128,17 +132,42 @@ static bool any_hinted(struct follower **list, size_t count)
     return hinted;
 }
 
+/* Ends the streams whose token has expired or whose key is gone. They can be taken up again with
+ * another one. The lock is held, and nobody is busy. */
+static void end_unheld(struct followers *all)
+{
+    for (struct follower *f = all->first; f; f = f->next) {
+        const char *why = f->ended ? NULL : auth_ended(all->web->auth, &f->who);
+        if (!why)
+            continue;
+        log_event(LOG_INFO, "output.follower.ended", LOG_S("tenant", f->who.tenant),
+                  LOG_S("user", f->who.user), LOG_S("reason", why));
+        f->ended = true;
+        if (f->suspended)
+            MHD_resume_connection(f->mhd);
+        f->suspended = false;
+    }
+}
+
 /* One look at everybody; the lock is held and released meanwhile. */
 static void round_of_work(struct followers *all, int64_t *next_ask_ms)
 {
     struct follower *list[FOLLOWERS_MAX];
+    if (all->count > 0 && clock_mono_ms() - all->checked_ms >= CHECK_MS) {
+        all->checked_ms = clock_mono_ms();
+        pthread_mutex_unlock(&all->lock);
+        auth_look(all->web->auth);
+        pthread_mutex_lock(&all->lock);
+        end_unheld(all);
+    }
     size_t count = take_waiting(all, list);
     bool ask = any_hinted(list, count) || clock_mono_ms() >= *next_ask_ms;
     all->roused = false;
     pthread_mutex_unlock(&all->lock);
     if (count > 0 && ask) {
         *next_ask_ms = clock_mono_ms() + ASK_MS;
-        ask_states(all, list, count);
+        for (size_t at = 0; at < count; at += ASK_MAX)
+            ask_states(all, list + at, count - at < ASK_MAX ? count - at : ASK_MAX);
     }
     for (size_t i = 0; i < count; i++)
         give_back(all, list[i], follower_work(list[i]));
@@ -173,17 +202,14 @@ static void *followers_main(void *arg)
 static enum err_code admit(struct followers *all, struct follower *follower, struct err *err)
 {
     pthread_mutex_lock(&all->lock);
-    bool room = all->count < FOLLOWERS_MAX && !all->stopping;
+    bool room = !all->stopping;
     if (room) {
         follower->next = all->first;
         all->first = follower;
         all->count++;
     }
     pthread_mutex_unlock(&all->lock);
-    if (room)
-        return ERR_OK;
-    return err_set(err, ERR_OVERLOADED, "%d outputs are followed already: try again soon",
-                   FOLLOWERS_MAX);
+    return room ? ERR_OK : err_set(err, ERR_STOPPING, "this process is stopping: ask again");
 }
 
 enum err_code follow_start(struct request *req, const struct job *job, const char *stream,
@@ -196,6 +222,7 @@ enum err_code follow_start(struct request *req, const struct job *job, const cha
     follower->all = all;
     follower->mhd = server_connection(req);
     follower->event = BUF_INIT(EVENT_LIMIT);
+    follower->who = req->who;
     follower->job = *job;
     follower->job.request = NULL;
     follower->job.tags = NULL;
@@ -204,7 +231,10 @@ enum err_code follow_start(struct request *req, const struct job *job, const cha
     follower->fd = -1;
     follower->has_ended = job_state_ends(job->status);
     follower->written_ms = clock_mono_ms();
-    enum err_code rc = admit(all, follower, err);
+    enum err_code rc = allowance_take(all->web->allowances, ALLOWANCE_FOLLOWERS, &req->who, 1,
+                                      &follower->hold, err);
+    if (rc == ERR_OK)
+        rc = admit(all, follower, err);
     if (rc) {
         follower_free(follower);
         return rc;

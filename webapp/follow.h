@@ -21,7 +21,7 @@ size_t followers_count(struct followers *followers);
 void followers_stop(struct followers *followers); /* all streams end; they can be taken up again */
 void followers_free(struct followers *followers); /* NULL is allowed */
 
-/* Answers with the stream of a job from offset on. ERR_OVERLOADED: too many. */
+/* Answers with the stream of a job from offset on. ERR_RATE, ERR_OVERLOADED: too many. */
 MUST_USE enum err_code follow_start(struct request *req, const struct job *job, const char *stream,
                                     uint64_t offset, struct err *err);
 

@@ -5,24 +5,26 @@
 /* follow_impl: one follower of an output. For the files of follow only.
  * Threads: what the lock guards is said below. */
 
+#include "webapp/allowance.h"
 #include "webapp/follow.h"
 
 #include <pthread.h>
-
-#define FOLLOWERS_MAX 256 /* also what job_store_states takes at once */
 
 struct follower {
     struct follower *next; /* lock */
     struct followers *all;
     struct MHD_Connection *mhd;
+    struct allowance_hold hold;
     /* lock: */
     bool suspended; /* the connection waits for an event */
     bool busy;      /* the thread works on it without the lock */
     bool gone;      /* the connection has ended: free it when it is not busy */
     bool finished;  /* nothing comes behind this event */
     bool hinted;    /* an event said that the job has ended */
+    bool ended;     /* its token has expired, or the key is gone */
     struct buf event;
     size_t sent;
+    struct identity who; /* never changes */
     /* the thread's, while it is busy: */
     struct job job; /* without its texts */
     const char *stream;
@@ -41,6 +43,7 @@ struct followers {
     struct follower *first; /* lock; and the next */
     size_t count;
     bool roused, stopping;
+    int64_t checked_ms; /* when it was seen whether tokens and keys hold */
     pthread_t thread;
     bool has_thread;
 };

@@ -103,18 +103,43 @@ static bool ends_here(const struct framing *framing, const char *end)
            (framing->next + 2 == end && framing->next[0] == 0 && framing->next[1] == 0);
 }
 
-enum err_code framing_check(struct MHD_Connection *mhd, const char *method, const char *version,
+/* RFC 9112, 3: method, one blank, target, one blank, version, CR LF. MHD ends each with NUL in its
+ * place, and finds the next one however far it is: a NUL that was sent, or a second blank, leaves a
+ * gap. What stands in it is the target's to a proxy, and nothing to us. */
+static enum err_code check_line(const struct request_line *line, bool with_places, struct err *err)
+{
+    if (!is_name(sv_of(line->method)))
+        return err_set(err, ERR_MALFORMED, "the method holds what no method may hold");
+    struct sv raw = sv_of(line->raw);
+    if (has_control(raw) ||
+        (raw.len > 0 && (memchr(raw.ptr, ' ', raw.len) || memchr(raw.ptr, '\t', raw.len))))
+        return err_set(err, ERR_MALFORMED,
+                       "the target of the request holds a blank or a control character");
+    if (!with_places || !raw.ptr)
+        return ERR_OK;
+    if (line->target != line->method + strlen(line->method) + 1 ||
+        line->version != line->target + raw.len + 1)
+        return err_set(err, ERR_MALFORMED,
+                       "the request line is not a method, a target and a version with one blank "
+                       "between them");
+    return ERR_OK;
+}
+
+enum err_code framing_check(struct MHD_Connection *mhd, const struct request_line *line,
                             struct err *err)
 {
+    const char *version = line->version;
     struct framing framing = {.err = err};
     const union MHD_ConnectionInfo *head =
         MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
     if (head && strverscmp(MHD_get_version(), MHD_LOOKS_ITSELF) < 0)
         framing.next = version + strlen(version) + 2;
+    if (check_line(line, framing.next != NULL, err) != ERR_OK)
+        return err->code;
     (void)MHD_get_connection_values_n(mhd, MHD_HEADER_KIND, on_field, &framing);
     if (err->code)
         return err->code;
-    if (!ends_here(&framing, method + (head ? head->header_size : 0)))
+    if (!ends_here(&framing, line->method + (head ? head->header_size : 0)))
         return err_set(err, ERR_MALFORMED, "the header does not end with an empty line");
     if (!framing.seen[HOST] && strcmp(version, "HTTP/1.0") != 0)
         return err_set(err, ERR_MALFORMED, "there is no Host");

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "webapp/handlers.h"
 
+#include "common/base/openssl.h"
 #include "common/service/daemon.h"
 #include "common/service/metrics.h"
 #include "webapp/probe.h"
 #include "webapp/web.h"
+
+#include <openssl/crypto.h>
+#include <strings.h>
 
 #define METRICS_LIMIT ((size_t)1024 * 1024)
 
@@ -28,8 +32,19 @@ static const char *broker_text(enum bus_state state)
     return "down: jobs are accepted and sent when it is back";
 }
 
-/* Ready is who can accept a job: the database decides. A broker that is away is told, but does not
- * make us useless: the row is the promise. One that is blocked does. */
+static const char *keys_text(struct auth_trouble trouble)
+{
+    if (trouble.all)
+        return "down: the folders of keys cannot be read, and nobody is let in; the log of this "
+               "process has the reason";
+    return trouble.folders > 0 ? "up, but for folders of keys that cannot be read: the log of this "
+                                 "process has which"
+                               : "up";
+}
+
+/* Ready is who can accept a job: the database decides, and whether anybody could be let in. A
+ * broker that is away is told, but does not make us useless: the row is the promise. One that is
+ * blocked does. */
 enum err_code readyz(struct request *req, struct err *err)
 {
     (void)err;
@@ -37,19 +52,35 @@ enum err_code readyz(struct request *req, struct err *err)
     enum bus_state broker = bus_publisher_state(req->web->pub);
     bool database = probe_database(req->web->probe, &why) == ERR_OK;
     bool stopping = daemon_stopping();
-    bool ready = database && !stopping && broker != BUS_BLOCKED;
-    json_t *reasons = json_pack("{s:s,s:s,s:b}", "database", database ? "up" : why.text, "broker",
-                                broker_text(broker), "stopping", stopping);
+    struct auth_trouble keys = auth_trouble(req->web->auth);
+    bool ready = database && !stopping && !keys.all && broker != BUS_BLOCKED;
+    json_t *reasons =
+        json_pack("{s:s,s:s,s:s,s:b}", "database",
+                  database ? "up" : "down: the log of this process has the reason", "broker",
+                  broker_text(broker), "keys", keys_text(keys), "stopping", stopping);
     reply_json(req, ready ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE,
                json_pack("{s:s,s:o}", "status", ready ? "ready" : "not ready", "reasons", reasons));
     return ERR_OK;
+}
+
+/* Anybody may ask. What names tenants and queues is for who watches the site; that somebody asks
+ * from this host says nothing behind a proxy. */
+static bool may_see_tenants(const struct request *req)
+{
+    static const char scheme[] = "Bearer ";
+    struct sv token = sv_of(req->web->cfg->web_metrics_token);
+    struct sv sent = request_header(req, HEADER_AUTHORIZATION);
+    return token.len > 0 && sent.len == strlen(scheme) + token.len &&
+           strncasecmp(sent.ptr, scheme, strlen(scheme)) == 0 &&
+           CRYPTO_memcmp(sent.ptr + strlen(scheme), token.ptr, token.len) == 0;
 }
 
 enum err_code metrics(struct request *req, struct err *err)
 {
     BUF_AUTO struct buf text = BUF_INIT(METRICS_LIMIT);
     probe_count(req->web->probe);
-    if (metrics_write(&text, "sluice-web"))
+    bool written = metrics_write(&text, "sluice-web");
+    if (written && may_see_tenants(req))
         probe_write_jobs(req->web->probe, &text);
     if (text.failed)
         return err_set(err, ERR_NOMEM, "the metrics do not fit");

@@ -5,6 +5,8 @@
 
 #include "common/base/openssl.h"
 
+#include <strings.h>
+
 #define POINTER_SIZE 48
 
 enum err_code hook_url_allowed(const struct request *req, const char *url, const char *pointer,
@@ -43,18 +45,37 @@ static enum err_code find_lane(const char *tenant, const char *url, struct uuid 
     return ERR_OK;
 }
 
-static enum err_code check_secret(const struct request *req, const char *name, size_t index,
-                                  struct err *err)
+static bool is_same_receiver(const char *url, const char *other)
+{
+    struct hook_url one;
+    struct hook_url two;
+    struct err ignored = {0};
+    return hook_url_read(url, &one, &ignored) == ERR_OK &&
+           hook_url_read(other, &two, &ignored) == ERR_OK && one.is_https == two.is_https &&
+           one.port == two.port && one.host.len == two.host.len &&
+           strncasecmp(one.host.ptr, two.host.ptr, one.host.len) == 0;
+}
+
+/* A user's job may have a secret sign for the receiver that has it already, and for nobody else: a
+ * signature that the user gets to see could be sent on. Who may not see the subscriptions learns
+ * from the refusal no more than that these two do not belong together. */
+static enum err_code check_secret(const struct request *req, const struct job_hook *hook,
+                                  size_t index, struct err *err)
 {
     struct subscription row;
     char pointer[POINTER_SIZE];
-    enum err_code rc = hook_store_get(req->web->store, req->who.tenant, name, &row, err);
-    if (rc != ERR_NOT_FOUND)
+    enum err_code rc = hook_store_get(req->web->store, req->who.tenant, hook->secret, &row, err);
+    if (rc == ERR_OK && is_same_receiver(hook->url, row.url))
+        return ERR_OK;
+    if (rc != ERR_OK && rc != ERR_NOT_FOUND)
         return rc;
     err_clear(err);
     (void)snprintf(pointer, sizeof(pointer), "/subscriptions/%zu/secret", index);
-    return err_set_at(err, ERR_NOT_FOUND, pointer,
-                      "there is no subscription %s whose secret could sign", name);
+    return err_set_at(
+        err, ERR_NOT_FOUND, pointer,
+        "there is no subscription %s at the scheme, host and port of this url: a secret "
+        "signs for its own receiver only",
+        hook->secret);
 }
 
 enum err_code submission_hooks(const struct request *req, const struct job_request *request,
@@ -72,7 +93,7 @@ enum err_code submission_hooks(const struct request *req, const struct job_reque
         if (rc == ERR_OK)
             rc = find_lane(req->who.tenant, hook->url, &to->lane, err);
         if (rc == ERR_OK && hook->secret)
-            rc = check_secret(req, hook->secret, i, err);
+            rc = check_secret(req, hook, i, err);
         submission->hook_count = i + 1;
     }
     return rc;

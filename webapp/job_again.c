@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "webapp/jobs.h"
 
+#include "common/base/openssl.h"
+#include "common/base/spare.h"
+#include "common/model/limits.h"
+#include "webapp/allowance.h"
 #include "webapp/handlers.h"
 #include "webapp/job_view.h"
 #include "webapp/problem.h"
@@ -58,6 +62,9 @@ struct batch {
     struct batch_item *items;
     size_t count;
     size_t good;
+    uint64_t bytes; /* of the requests that were prepared */
+    char key[80];   /* begin of its items' keys; "": none */
+    uint8_t hash[32];
 };
 
 static void batch_done(struct batch *batch)
@@ -82,14 +89,84 @@ static void prepare_item(const struct request *req, json_t *value, size_t index,
         rc = submission_prepare(req, &request, false, &item->submission, &item->err);
     if (rc)
         return;
-    submission_to_job(req, &item->submission, &item->job);
     item->good = true;
+}
+
+/* Taken once all items are at their places: it points into them. */
+static void to_job(const struct request *req, const struct batch *batch, size_t index)
+{
+    struct batch_item *item = &batch->items[index];
+    struct submission *submission = &item->submission;
+    if (batch->key[0]) {
+        (void)snprintf(submission->key, sizeof(submission->key), "%s %zu", batch->key, index);
+        memcpy(submission->hash, batch->hash, sizeof(submission->hash));
+    }
+    submission_to_job(req, submission, &item->job);
 }
 
 /* What the whole batch stands for: without it, no item is worth trying. */
 static bool is_fatal(enum err_code code)
 {
     return err_http(code) >= MHD_HTTP_INTERNAL_SERVER_ERROR;
+}
+
+/* Each holds what its application adds: a small body may become very large. */
+static enum err_code check_bytes(const struct request *req, const struct batch *batch, size_t index,
+                                 struct err *err)
+{
+    uint64_t most = req->web->cfg->limits_batch_bytes;
+    char pointer[32];
+    if (batch->bytes <= most)
+        return ERR_OK;
+    (void)snprintf(pointer, sizeof(pointer), "/jobs/%zu", index);
+    return err_set_at(err, ERR_TOO_LARGE, pointer,
+                      "with their applications merged in, the first %zu of %zu jobs have %llu "
+                      "bytes; the limit is %llu (limits.batch_bytes): send fewer in one batch",
+                      index + 1, batch->count, (unsigned long long)batch->bytes,
+                      (unsigned long long)most);
+}
+
+static enum err_code prepare_items(const struct request *req, const json_t *jobs,
+                                   struct batch *batch, struct err *err)
+{
+    for (size_t i = 0; i < batch->count; i++) {
+        struct batch_item *item = &batch->items[i];
+        prepare_item(req, json_array_get(jobs, i), i, item);
+        if (item->good)
+            to_job(req, batch, i);
+        batch->good += item->good;
+        batch->bytes += item->good ? strlen(item->submission.text) : 0;
+        if (is_fatal(item->err.code)) {
+            *err = item->err;
+            return err->code;
+        }
+        enum err_code rc = check_bytes(req, batch, i, err);
+        if (rc)
+            return rc;
+    }
+    return ERR_OK;
+}
+
+/* The keys of its items are made of the batch's, so that a further try finds those that were
+ * stored; they are all bound to the whole body. A client's own keys do not begin so by accident. */
+static enum err_code read_key(const struct request *req, const json_t *root, struct batch *batch,
+                              struct err *err)
+{
+    struct sv key = request_header(req, HEADER_IDEMPOTENCY_KEY);
+    uint8_t hash[32];
+    if (!key.ptr)
+        return ERR_OK;
+    if (key.len == 0 || key.len > LIMIT_KEY_BYTES || !sv_is_utf8(key))
+        return err_set_at(err, ERR_INVALID, "Idempotency-Key",
+                          "an idempotency key has 1 to %d bytes of UTF-8", LIMIT_KEY_BYTES);
+    TEXT_AUTO char *text = spare_text(json_dumps(root, JSON_COMPACT | JSON_SORT_KEYS));
+    if (!text || EVP_Digest(text, strlen(text), batch->hash, NULL, EVP_sha256(), NULL) != 1 ||
+        EVP_Digest(key.ptr, key.len, hash, NULL, EVP_sha256(), NULL) != 1)
+        return err_set(err, ERR_NOMEM, "out of memory");
+    size_t used = (size_t)snprintf(batch->key, sizeof(batch->key), "batch ");
+    for (size_t i = 0; i < sizeof(hash); i++, used += 2)
+        (void)snprintf(batch->key + used, sizeof(batch->key) - used, "%02x", hash[i]);
+    return ERR_OK;
 }
 
 static enum err_code read_batch(const struct request *req, struct batch *batch, struct err *err)
@@ -110,16 +187,8 @@ static enum err_code read_batch(const struct request *req, struct batch *batch, 
     if (!batch->items)
         return err_set(err, ERR_NOMEM, "out of memory");
     batch->count = json_array_size(jobs);
-    for (size_t i = 0; i < batch->count; i++) {
-        struct batch_item *item = &batch->items[i];
-        prepare_item(req, json_array_get(jobs, i), i, item);
-        batch->good += item->good;
-        if (is_fatal(item->err.code)) {
-            *err = item->err;
-            return err->code;
-        }
-    }
-    return ERR_OK;
+    rc = read_key(req, root, batch, err);
+    return rc ? rc : prepare_items(req, jobs, batch, err);
 }
 
 static enum err_code store_good(const struct request *req, struct batch *batch,
@@ -153,21 +222,43 @@ static enum err_code store_batch(const struct request *req, struct batch *batch,
                                     : err_set(err, ERR_NOMEM, "out of memory");
     free(jobs);
     free(done);
+    if (rc == ERR_IDEMPOTENCY) {
+        err_clear(err);
+        rc = err_set_at(err, ERR_IDEMPOTENCY, "Idempotency-Key",
+                        "this idempotency key was used for another batch; take a new key for a new "
+                        "one");
+    }
     return rc;
 }
 
-static json_t *item_view(const struct request *req, const struct batch_item *item, size_t index)
+/* What became of a job that an earlier try has stored. */
+static void look_again(const struct request *req, struct batch_item *item, json_t *view)
+{
+    AUTO(job_free) struct job *job = NULL;
+    item->err.code =
+        job_store_get(req->web->store, req->who.tenant, &item->done.id, &job, &item->err);
+    item->good = item->err.code == ERR_OK;
+    if (item->good)
+        json_object_set_new(view, "job",
+                            json_pack("{s:o,s:s,s:s,s:s}", "id", view_uuid(&job->id), "name",
+                                      job->name, "status", job_state_text(job->status), "queue",
+                                      job->queue));
+}
+
+static json_t *item_view(const struct request *req, struct batch_item *item, size_t index)
 {
     json_t *view = json_object();
+    int good = item->done.replayed ? MHD_HTTP_OK : MHD_HTTP_CREATED;
+    if (item->good && item->done.replayed)
+        look_again(req, item, view);
     json_object_set_new(view, "index", json_integer((json_int_t)index));
-    json_object_set_new(view, "status",
-                        json_integer(item->good ? MHD_HTTP_CREATED : err_http(item->err.code)));
-    if (item->good)
+    json_object_set_new(view, "status", json_integer(item->good ? good : err_http(item->err.code)));
+    if (item->good && !item->done.replayed)
         json_object_set_new(view, "job",
                             json_pack("{s:o,s:s,s:s,s:s}", "id", view_uuid(&item->done.id), "name",
                                       item->job.name, "status", job_state_text(JOB_PENDING),
                                       "queue", item->job.queue));
-    else
+    if (!item->good)
         json_object_set_new(view, "problem",
                             problem_of(&item->err, req->uri.raw, req->uri.path_length, req->id));
     return view;
@@ -176,9 +267,10 @@ static json_t *item_view(const struct request *req, const struct batch_item *ite
 enum err_code job_batch(struct request *req, struct err *err)
 {
     BATCH_AUTO struct batch batch = {0};
+    ALLOWANCE_AUTO struct allowance_hold hold = {0};
     enum err_code rc = submission_allowed(req, err);
-    if (rc == ERR_OK && req->header[HEADER_IDEMPOTENCY_KEY])
-        rc = err_set_at(err, ERR_INVALID, "Idempotency-Key", "a batch takes no Idempotency-Key");
+    if (rc == ERR_OK) /* it may hold its thread for long, and asks the database for each job */
+        rc = allowance_take(req->web->allowances, ALLOWANCE_BATCHES, &req->who, 1, &hold, err);
     if (rc == ERR_OK)
         rc = read_batch(req, &batch, err);
     if (rc == ERR_OK)

@@ -26,6 +26,7 @@ struct tally {
     uint64_t cancelled;
     uint64_t asked;
     json_t *failures;
+    struct audit_refusals refusals;
     int64_t until_ms; /* what is not done then is left for another request */
 };
 
@@ -101,10 +102,7 @@ static enum err_code read_wish(const struct request *req, json_t *root, struct w
 static void add_failure(const struct request *req, struct tally *tally, const struct uuid *id,
                         const struct err *err)
 {
-    char subject[UUID_TEXT_SIZE + 16];
-    char text[UUID_TEXT_SIZE];
-    (void)snprintf(subject, sizeof(subject), "/v1/jobs/%s", uuid_text(id, text));
-    audit_refused_one(req, subject, err);
+    audit_refusal_add(&tally->refusals, id, err);
     json_array_append_new(tally->failures,
                           json_pack("{s:o,s:o}", "id", view_uuid(id), "problem",
                                     problem_of(err, req->uri.raw, req->uri.path_length, req->id)));
@@ -252,8 +250,13 @@ static enum err_code search_and_cancel(struct request *req, const struct wish *w
     }
     if (rc == ERR_OK)
         rc = narrow(req, &search, err);
+    search.is_costly = true; /* it counts 10,000 jobs, whatever the filter is */
+    ALLOWANCE_AUTO struct allowance_hold hold = {0};
+    if (rc == ERR_OK)
+        rc = job_search_begin(req, &search, &hold, err);
     if (rc == ERR_OK)
         rc = cancel_found(req, wish, &search.query, tally, err);
+    audit_refusals_end(req, &tally->refusals);
     if (rc == ERR_OK)
         reply_tally(req, wish, tally);
     return rc;
@@ -277,6 +280,7 @@ enum err_code jobs_cancel(struct request *req, struct err *err)
     tally.matched = json_array_size(wish.ids);
     if (!wish.dry_run)
         rc = cancel_named(req, wish.ids, &tally, err);
+    audit_refusals_end(req, &tally.refusals);
     if (rc == ERR_OK)
         reply_tally(req, &wish, &tally);
     return rc;

@@ -59,6 +59,9 @@ enum err_code job_list(struct request *req, struct err *err)
     }
     search.query.stretch = STRETCH;
     search.query.look_ms = LOOK_MS;
+    ALLOWANCE_AUTO struct allowance_hold hold = {0};
+    if (rc == ERR_OK)
+        rc = job_search_begin(req, &search, &hold, err);
     if (rc == ERR_OK)
         rc = job_store_list(req->web->store, &search.query, &list, err);
     if (rc)

@@ -4,20 +4,15 @@
 #include "webapp/job_run.h"
 #include "webapp/job_view.h"
 #include "webapp/jobs.h"
-#include "webapp/problem.h"
 #include "webapp/range.h"
 
 #include "common/base/fs.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define BYTES_TYPE "application/octet-stream"
-#define FILES_MAX 10000
-#define DEPTH_MAX 32
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
 
@@ -122,95 +117,7 @@ enum err_code job_output(struct request *req, struct err *err)
     return reply_absent(req, job, stream, err);
 }
 
-/* ---- archived files -------------------------------------------------------------------------- */
-
-#define HREF_LIMIT ((size_t)4 * PATH_MAX)
-
-struct listing {
-    const struct uuid *job;
-    json_t *files;
-    bool truncated;
-};
-
-static void list_folder(struct listing *listing, int folder_fd, const char *prefix, unsigned depth);
-
-/* Where it can be fetched, whatever bytes its name has. */
-static json_t *file_href(const struct uuid *job, struct sv path)
-{
-    BUF_AUTO struct buf href = BUF_INIT(HREF_LIMIT);
-    char id[UUID_TEXT_SIZE];
-    buf_addf(&href, "/v1/jobs/%s/files/", uuid_text(job, id));
-    uri_encode(path, &href);
-    return json_string(href.failed ? "" : buf_text(&href));
-}
-
-static void list_entry(struct listing *listing, int folder_fd, const char *prefix, const char *name,
-                       unsigned depth)
-{
-    char path[PATH_MAX];
-    struct stat status;
-    int length = snprintf(path, sizeof(path), "%s%s%s", prefix, prefix[0] ? "/" : "", name);
-    if (length < 0 || (size_t)length >= sizeof(path) ||
-        fstatat(folder_fd, name, &status, AT_SYMLINK_NOFOLLOW) != 0)
-        return;
-    if (S_ISDIR(status.st_mode) && depth < DEPTH_MAX) {
-        FD_AUTO int fd = openat(folder_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (fd >= 0)
-            list_folder(listing, fd, path, depth + 1);
-        return;
-    }
-    if (!S_ISREG(status.st_mode))
-        return;
-    if (json_array_size(listing->files) == FILES_MAX) {
-        listing->truncated = true;
-        return;
-    }
-    int64_t changed_us = (int64_t)status.st_mtim.tv_sec * 1000000 + status.st_mtim.tv_nsec / 1000;
-    json_array_append_new(
-        listing->files,
-        json_pack("{s:o,s:o,s:I,s:o}", "path", problem_text(path, (size_t)length), "href",
-                  file_href(listing->job, (struct sv){path, (size_t)length}), "bytes",
-                  (json_int_t)status.st_size, "modified", view_time(changed_us)));
-}
-
-/* NOLINTNEXTLINE(misc-no-recursion): at most DEPTH_MAX deep */
-static void list_folder(struct listing *listing, int folder_fd, const char *prefix, unsigned depth)
-{
-    int fd = fcntl(folder_fd, F_DUPFD_CLOEXEC, 0);
-    DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
-    if (!dir) {
-        fd_close(&fd);
-        return;
-    }
-    struct dirent *entry = NULL;
-    while (!listing->truncated && (entry = readdir(dir)) != NULL) {
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            list_entry(listing, folder_fd, prefix, entry->d_name, depth);
-    }
-    (void)closedir(dir);
-}
-
-enum err_code job_files(struct request *req, struct err *err)
-{
-    AUTO(job_free) struct job *job = NULL;
-    FD_AUTO int run_fd = -1;
-    FD_AUTO int files_fd = -1;
-    uint64_t run = 0;
-    enum err_code rc = job_of_path(req, &job, err);
-    if (rc)
-        return rc;
-    struct listing listing = {.job = &job->id, .files = json_array()};
-    struct err absent = {0};
-    rc = job_run_open(req->web->archive_fd, job, &run_fd, &run, &absent);
-    if (rc == ERR_OK)
-        rc = fs_open_beneath(run_fd, "files", O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, &files_fd,
-                             &absent);
-    if (rc == ERR_OK)
-        list_folder(&listing, files_fd, "", 0);
-    reply_json(req, MHD_HTTP_OK,
-               json_pack("{s:o,s:b}", "files", listing.files, "truncated", listing.truncated));
-    return ERR_OK;
-}
+/* ---- an archived file ------------------------------------------------------------------------ */
 
 /* The parts of the path behind /files/, joined again; a part that holds a '/' was encoded to get
  * past the split and is refused. */

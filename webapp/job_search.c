@@ -144,6 +144,27 @@ static struct store_param param_of(const struct filter_param *value)
     return (struct store_param){.type = STORE_TEXT, .text = {value->text, value->text_len}};
 }
 
+/* Patterns are matched byte by byte, and what stands in the request is found by reading all of its
+ * JSON, which may have megabytes. */
+static bool is_costly(const struct filter *filter)
+{
+    bool costly = filter_has_like(filter);
+    for (size_t i = 0; i < filter_use_count(filter) && !costly; i++) {
+        struct filter_use use = filter_use_at(filter, i);
+        costly = use.is_env || use.attr == FILTER_ATTR_ARCHIVE_MODE;
+    }
+    return costly;
+}
+
+enum err_code job_search_begin(const struct request *req, const struct job_search *search,
+                               struct allowance_hold *ret_hold, struct err *err)
+{
+    *ret_hold = (struct allowance_hold){0};
+    if (!search->is_costly)
+        return ERR_OK;
+    return allowance_take(req->web->allowances, ALLOWANCE_SEARCHES, &req->who, 1, ret_hold, err);
+}
+
 static enum err_code read_filter(const struct request *req, struct job_search *search,
                                  struct filter_report *report, struct err *err)
 {
@@ -163,6 +184,7 @@ static enum err_code read_filter(const struct request *req, struct job_search *s
         return err_set(err, ERR_NOMEM, "out of memory");
     for (size_t i = 0; i < search->values.count; i++)
         search->params[i] = param_of(&search->values.items[i]);
+    search->is_costly = is_costly(filter);
     search->query.where_sql = buf_text(&search->sql);
     search->query.params = search->params;
     search->query.param_count = search->values.count;

@@ -7,6 +7,7 @@
 
 #include "common/filter/filter_sql.h"
 #include "common/store/job_store.h"
+#include "webapp/allowance.h"
 #include "webapp/request.h"
 
 struct job_search {
@@ -20,6 +21,7 @@ struct job_search {
     struct buf sql;
     struct filter_params values;
     struct store_param *params;
+    bool is_costly; /* each row that is looked at takes the server long */
 };
 
 /* ERR_INVALID, ERR_FILTER, ERR_CURSOR with "?parameter" as the pointer. report tells where a filter
@@ -27,6 +29,10 @@ struct job_search {
 MUST_USE enum err_code job_search_read(const struct request *req, struct job_search *ret_search,
                                        struct filter_report *report, struct err *err);
 void job_search_done(struct job_search *search);
+/* A search's place among those that the database server works on at once; let it go when the search
+ * is done. ERR_RATE, ERR_OVERLOADED. */
+MUST_USE enum err_code job_search_begin(const struct request *req, const struct job_search *search,
+                                        struct allowance_hold *ret_hold, struct err *err);
 #define JOB_SEARCH_AUTO __attribute__((cleanup(job_search_done)))
 
 #endif

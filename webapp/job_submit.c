@@ -43,12 +43,27 @@ static enum err_code load_app(const struct request *req, const struct job_reques
     return rc; /* one that is disabled holds the job when its turn comes */
 }
 
+/* A queue that takes an application's jobs shall run its command and no other. A stored request has
+ * both: the application is merged into it. */
+static enum err_code check_members(const struct job_request *request, struct err *err)
+{
+    if (!request->app_id || !json_object_get(request->root, "command"))
+        return ERR_OK;
+    return err_set_at(
+        err, ERR_INVALID, "/command",
+        "appId and command exclude each other: the application %s has the command; send "
+        "args for more arguments, or leave appId out",
+        request->app_id);
+}
+
 static enum err_code merge_app(const struct request *req, struct job_request **take_request,
                                bool is_merged, struct job_request **ret_merged, struct err *err)
 {
     AUTO(job_request_free) struct job_request *request = TAKE(*take_request);
     struct app app = {0};
-    enum err_code rc = request->app_id ? load_app(req, request, &app, err) : ERR_OK;
+    enum err_code rc = is_merged ? ERR_OK : check_members(request, err);
+    if (rc == ERR_OK && request->app_id)
+        rc = load_app(req, request, &app, err);
     if (rc == ERR_OK && request->app_id && !is_merged)
         rc = job_request_merge(request, sv_of(app.definition), ret_merged, err);
     else if (rc == ERR_OK)
@@ -84,6 +99,8 @@ static enum err_code find_key(const struct request *req, const struct job_reques
     }
     if (!key.ptr)
         return ERR_OK;
+    while (key.len > 0 && (key.ptr[key.len - 1] == ' ' || key.ptr[key.len - 1] == '\t'))
+        key.len--; /* of a header they are no part of the value (RFC 9110, 5.5) */
     if (key.len == 0 || !sv_is_utf8(key) || !sv_copy(key, submission->key, sizeof(submission->key)))
         return err_set_at(err, ERR_INVALID, where, "an idempotency key has 1 to %zu bytes of UTF-8",
                           sizeof(submission->key) - 1);
@@ -234,12 +251,14 @@ struct submit_op {
     struct request *req;
     struct submission submission;
     uint64_t wait_s;
+    struct allowance_hold wait; /* taken before the job is stored: what was stored is not refused */
     int64_t began_us;
 };
 
 static void op_free(struct submit_op *op)
 {
     submission_done(&op->submission);
+    allowance_return(&op->wait);
     free(op);
 }
 DEFINE_AUTO(struct submit_op *, op_free)
@@ -264,7 +283,7 @@ static enum err_code reply_submitted(struct submit_op *op, struct err *err)
     struct request *req = op->req;
     const struct job_submitted *done = &op->item.item.done;
     if (op->wait_s > 0)
-        return job_wait(req, &done->id, (unsigned)op->wait_s, err);
+        return job_wait(req, &done->id, (unsigned)op->wait_s, &op->wait, err);
     if (done->replayed)
         return reply_earlier(req, &done->id, err);
     json_t *root = op->submission.request->root;
@@ -303,6 +322,8 @@ static enum err_code prepare_op(struct submit_op *op, struct err *err)
         rc = job_request_parse(buf_sv(&req->body), &request, err);
     if (rc == ERR_OK)
         rc = submission_allowed(req, err);
+    if (rc == ERR_OK && op->wait_s > 0)
+        rc = allowance_take(req->web->allowances, ALLOWANCE_WAITS, &req->who, 1, &op->wait, err);
     if (rc == ERR_OK)
         rc = submission_prepare(req, &request, false, &op->submission, err);
     if (rc)

@@ -3,6 +3,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "webapp/allowance.h"
 #include "webapp/jobs.h"
 
 #include <pthread.h>
@@ -15,6 +16,7 @@
 struct waiter {
     struct waiter *next;
     struct request *req;
+    struct allowance_hold hold;
     struct uuid id;
     int64_t deadline_ms;
     bool is_new; /* not looked at since it came: the job may have ended before */
@@ -51,12 +53,13 @@ static enum err_code answer(struct request *req, struct err *err)
 static void let_go(struct waiter *waiter)
 {
     struct request *req = waiter->req;
+    allowance_return(&waiter->hold);
     free(waiter);
     server_resume(req, answer);
 }
 
 enum err_code job_wait(struct request *req, const struct uuid *id, unsigned seconds,
-                       struct err *err)
+                       struct allowance_hold *take_hold, struct err *err)
 {
     struct waiters *waiters = req->web->waiters;
     struct waiter *waiter = calloc(1, sizeof(*waiter));
@@ -64,12 +67,15 @@ enum err_code job_wait(struct request *req, const struct uuid *id, unsigned seco
         return err_set(err, ERR_NOMEM, "out of memory");
     *waiter = (struct waiter){
         .req = req,
+        .hold = *take_hold,
         .id = *id,
         .deadline_ms = clock_mono_ms() + (int64_t)seconds * 1000,
         .is_new = true,
     };
+    *take_hold = (struct allowance_hold){0};
     req->subject = *id;
     if (!server_park(req)) {
+        allowance_return(&waiter->hold);
         free(waiter);
         return err_set(err, ERR_TIMEOUT, "too late to wait");
     }

@@ -43,6 +43,15 @@ enum err_code job_of_path_to_change(const struct request *req, struct job **ret_
     return rc;
 }
 
+static enum err_code wait_for(struct request *req, const struct job *job, unsigned seconds,
+                              struct err *err)
+{
+    ALLOWANCE_AUTO struct allowance_hold hold = {0};
+    enum err_code rc =
+        allowance_take(req->web->allowances, ALLOWANCE_WAITS, &req->who, 1, &hold, err);
+    return rc ? rc : job_wait(req, &job->id, seconds, &hold, err);
+}
+
 enum err_code job_get(struct request *req, struct err *err)
 {
     AUTO(job_free) struct job *job = NULL;
@@ -55,7 +64,7 @@ enum err_code job_get(struct request *req, struct err *err)
     if (wait_s > req->web->cfg->web_wait_max_s)
         wait_s = req->web->cfg->web_wait_max_s;
     if (wait_s > 0 && !job_state_ends(job->status))
-        return job_wait(req, &job->id, (unsigned)wait_s, err);
+        return wait_for(req, job, (unsigned)wait_s, err);
     reply_json(req, MHD_HTTP_OK, job_view(job, true));
     return ERR_OK;
 }

@@ -7,6 +7,7 @@
 #include "common/model/hook.h"
 #include "common/model/job_request.h"
 #include "common/store/job_store.h"
+#include "webapp/allowance.h"
 #include "webapp/request.h"
 #include "webapp/web.h"
 
@@ -60,8 +61,9 @@ void submission_publish(const struct request *req, const struct submission *subm
 MUST_USE enum err_code reply_job(struct request *req, unsigned status, const struct uuid *id,
                                  struct err *err);
 
-/* job_wait.c: parks the request until the job has ended, or for seconds at most. */
+/* job_wait.c: parks the request until the job has ended, or for seconds at most. take_hold: of
+ * ALLOWANCE_WAITS; it becomes the waiter's. */
 MUST_USE enum err_code job_wait(struct request *req, const struct uuid *id, unsigned seconds,
-                                struct err *err);
+                                struct allowance_hold *take_hold, struct err *err);
 
 #endif

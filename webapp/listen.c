@@ -8,7 +8,8 @@
 #define POLL_MS 200  /* how often the history is looked at while somebody listens */
 #define IDLE_MS 1000 /* and while nobody does */
 #define BEAT_MS 10000
-#define REST_MS 20 /* between two looks, however much happens */
+#define CHECK_MS 1000 /* how often it is seen whether the tokens of all hold */
+#define REST_MS 20    /* between two looks, however much happens */
 #define PAGE_ROWS 500
 #define PAGES_AT_ONCE 32 /* of those who come back, between two looks at the history */
 
@@ -148,17 +149,32 @@ static bool serve_behind(struct listeners *all)
 
 /* ---- the thread ------------------------------------------------------------------------------ */
 
+/* Its token has expired, or the key is gone: whoever reads slowly gets what is prepared for him,
+ * and nothing behind it. The lock is held. true: it ends. */
+static bool end_unheld(struct listener *listener)
+{
+    const char *why =
+        listener->finished ? NULL : auth_ended(listener->all->web->auth, &listener->who);
+    if (!why)
+        return false;
+    if (listener->suspended && listener->carry.len == 0)
+        listener_drop(listener, why);
+    listener->finished = true;
+    return true;
+}
+
 /* The lock is held. */
 static void look_at_times(struct listeners *all)
 {
     int64_t now_ms = clock_mono_ms();
-    int64_t now_s = clock_wall_s();
+    bool check = now_ms - all->checked_ms >= CHECK_MS;
+    if (check)
+        all->checked_ms = now_ms;
     for (struct listener *l = all->first; l; l = l->next) {
-        if (!l->suspended || l->carry.len > 0)
+        bool ended = check && end_unheld(l);
+        if (!l->suspended || (l->carry.len > 0 && !ended))
             continue;
-        if (now_s >= l->expires_s)
-            listener_drop(l, "the token has expired");
-        else if (now_ms - l->written_ms < BEAT_MS)
+        if (!ended && now_ms - l->written_ms < BEAT_MS)
             continue;
         l->beat = true;
         listener_resume(l);
@@ -173,6 +189,8 @@ static bool look(struct listeners *all)
     bool more = false;
     all->roused = false;
     pthread_mutex_unlock(&all->lock);
+    if (heard)
+        auth_look(all->web->auth);
     read_page(all, heard, &list, &more);
     pthread_mutex_lock(&all->lock);
     if (heard) {

@@ -6,11 +6,11 @@
  * Threads: what the lock guards is said below. */
 
 #include "common/store/feed_store.h"
+#include "webapp/allowance.h"
 #include "webapp/listen.h"
 
 #include <pthread.h>
 
-#define LISTENERS_MAX 4096
 #define RING_EVENTS 8192
 #define RING_BYTES ((size_t)8 * 1024 * 1024)
 #define CARRY_LIMIT ((size_t)256 * 1024)
@@ -58,8 +58,9 @@ struct listener { /* all of it: lock, except what is said to be the thread's */
     struct listener *next;
     struct listeners *all;
     struct MHD_Connection *mhd;
+    struct allowance_hold hold;
     struct listen_filter filter; /* never changes */
-    int64_t expires_s;           /* of the token; never changes */
+    struct identity who;         /* never changes */
     uint64_t seq;                /* he has all up to here that he is to have */
     bool live;                   /* he takes from the ring; before that: from the database */
     bool suspended;              /* the connection waits */
@@ -84,6 +85,7 @@ struct listeners {
     uint64_t safe; /* the ring is filled up to here; only the thread writes it */
     uint64_t turn;
     bool is_begun, roused, stopping;
+    int64_t checked_ms; /* when it was seen whether tokens and keys hold */
     struct listen_counters counters;
     struct feed_mark mark; /* the thread's */
     pthread_t thread;

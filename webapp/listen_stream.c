@@ -12,6 +12,7 @@
 void listener_free(struct listener *listener)
 {
     buf_done(&listener->carry);
+    allowance_return(&listener->hold);
     free(listener);
 }
 
@@ -141,7 +142,7 @@ static enum err_code admit(struct listeners *all, struct listener *listener, uin
 {
     pthread_mutex_lock(&all->lock);
     bool begun = wait_begun(all);
-    bool room = begun && all->count < LISTENERS_MAX && !all->stopping;
+    bool room = begun && !all->stopping;
     if (room) {
         listener->seq = after == LISTEN_FROM_NOW ? all->safe : after;
         listener->next = all->first;
@@ -155,8 +156,7 @@ static enum err_code admit(struct listeners *all, struct listener *listener, uin
         return ERR_OK;
     if (!begun)
         return err_set(err, ERR_OVERLOADED, "the events are not at hand yet: try again soon");
-    return err_set(err, ERR_OVERLOADED, "%d streams of events are open already: try again soon",
-                   LISTENERS_MAX);
+    return err_set(err, ERR_STOPPING, "this process is stopping: ask again");
 }
 
 enum err_code listen_start(struct request *req, const struct listen_filter *filter, uint64_t after,
@@ -169,11 +169,14 @@ enum err_code listen_start(struct request *req, const struct listen_filter *filt
     listener->all = all;
     listener->mhd = server_connection(req);
     listener->filter = *filter;
-    listener->expires_s = req->who.expires_s;
+    listener->who = req->who;
     listener->carry = BUF_INIT(CARRY_LIMIT);
     listener->beat = true; /* what the stream begins at is said at once */
     listener->written_ms = clock_mono_ms();
-    enum err_code rc = admit(all, listener, after, err);
+    enum err_code rc = allowance_take(all->web->allowances, ALLOWANCE_LISTENERS, &req->who, 1,
+                                      &listener->hold, err);
+    if (rc == ERR_OK)
+        rc = admit(all, listener, after, err);
     if (rc) {
         listener_free(listener);
         return rc;

@@ -9,6 +9,8 @@
 #include "common/service/daemon.h"
 #include "common/service/presence.h"
 #include "common/service/servers.h"
+#include "common/store/site_store.h"
+#include "webapp/allowance.h"
 #include "webapp/audit_note.h"
 #include "webapp/follow.h"
 #include "webapp/job_wait.h"
@@ -24,6 +26,7 @@
 #include <unistd.h>
 
 #define SERVICE "sluice-web"
+#define METRICS_TOKEN_MIN 32
 #define STOP_GRACE_MS 10000
 
 /* ---- the parts ------------------------------------------------------------------------------- */
@@ -107,10 +110,29 @@ static enum err_code read_networks(struct web *web, struct err *err)
     return rc;
 }
 
+/* One that can be guessed is none: /metrics is open to everybody, and asked without a limit. */
+static enum err_code check_metrics_token(const struct config *cfg, struct err *err)
+{
+    size_t length = strlen(cfg->web_metrics_token);
+    if (length == 0 || length >= METRICS_TOKEN_MIN)
+        return ERR_OK;
+    return err_set(err, ERR_CONFIG,
+                   "web.metrics_token has %zu characters: give it %d or more, or none", length,
+                   METRICS_TOKEN_MIN);
+}
+
+static enum err_code read_cursor_secret(void *arg, uint8_t *ret_secret, struct err *err)
+{
+    struct web *web = arg;
+    return site_store_secret(web->store, "cursor", ret_secret, err);
+}
+
 static enum err_code web_open(struct web *web, struct err *err)
 {
-    cursor_key_init(web->cfg, &web->cursor_key);
-    enum err_code rc = fs_open_dir(web->cfg->archive_root, true, &web->archive_fd, err);
+    cursor_key_init(web->cfg, read_cursor_secret, web, &web->cursor_key);
+    enum err_code rc = check_metrics_token(web->cfg, err);
+    if (rc == ERR_OK)
+        rc = fs_open_dir(web->cfg->archive_root, true, &web->archive_fd, err);
     if (rc == ERR_OK)
         rc = read_networks(web, err);
     if (rc == ERR_OK)
@@ -144,6 +166,8 @@ static enum err_code web_open(struct web *web, struct err *err)
     if (rc == ERR_OK)
         rc = open_users(web, err);
     if (rc == ERR_OK)
+        rc = allowances_open(web->cfg, &web->allowances, err);
+    if (rc == ERR_OK)
         rc = server_open(web, &web->server, err);
     if (rc == ERR_OK)
         web_metrics_start(web);
@@ -175,6 +199,7 @@ static void web_close(struct web *web)
     waiters_free(web->waiters);
     followers_free(web->followers);
     listeners_free(web->listeners);
+    allowances_close(web->allowances);
     store_free(web->store);
     auth_close(web->auth);
     fd_close(&web->archive_fd);
@@ -300,7 +325,9 @@ int main(int argc, char **argv)
         .web.archive_fd = -1, .lock = PTHREAD_MUTEX_INITIALIZER, .argc = argc, .argv = argv};
     struct err err = {0};
     log_open(SERVICE, STDOUT_FILENO, LOG_INFO);
-    enum err_code rc = config_load(&args, &process.web.cfg, &err);
+    AUTO(config_free) struct config *cfg = NULL;
+    enum err_code rc = config_load(&args, &cfg, &err);
+    process.web.cfg = cfg;
     if (flags[0].count > 0) {
         printf("usage: " SERVICE " [flags]\n\n");
         config_usage(stdout, flags);
@@ -315,12 +342,9 @@ int main(int argc, char **argv)
     if (rc || args.rest < argc) {
         (void)fprintf(stderr, SERVICE ": %s%s\n", rc ? err.text : "unexpected argument ",
                       rc ? "" : argv[args.rest]);
-        config_free(process.web.cfg);
         return 2;
     }
-    set_log_level(process.web.cfg);
-    allow_descriptors(process.web.cfg);
-    int status = run(&process, &err);
-    config_free(process.web.cfg);
-    return status;
+    set_log_level(cfg);
+    allow_descriptors(cfg);
+    return run(&process, &err);
 }

@@ -217,6 +217,9 @@ json_t *openapi_operation(const struct route *route, const json_t *source)
     json_t *operation =
         json_pack("{s:s,s:s,s:o,s:o}", "operationId", route->name, "summary", route->summary,
                   "tags", tag_of(route, source), "parameters", parameters_of(route, source));
+    if (route_body_max(route, UINT64_MAX) < UINT64_MAX && route_has_body(route))
+        json_object_set_new(operation, "x-body-max-bytes",
+                            json_integer((json_int_t)route_body_max(route, UINT64_MAX)));
     if (route_has_body(route))
         json_object_set_new(
             operation, "requestBody",

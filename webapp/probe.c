@@ -2,6 +2,7 @@
 #include "webapp/probe.h"
 
 #include "common/base/clock.h"
+#include "common/base/log.h"
 #include "common/service/presence.h"
 #include "common/service/servers.h"
 #include "common/store/hook_send.h"
@@ -51,8 +52,13 @@ static void find_database(struct probe *probe)
     struct err err = {0};
     err.code = store_ping(probe->own, &err);
     pthread_mutex_lock(&probe->lock);
+    bool changed = strcmp(probe->database.text, err.text) != 0;
     probe->database = err;
     pthread_mutex_unlock(&probe->lock);
+    if (changed && err.code) /* /readyz is open to everybody, and has other words */
+        log_err("web.database.away", &err);
+    else if (changed)
+        log_event(LOG_INFO, "web.database.back");
 }
 
 static enum err_code find_sender(struct store *store, bool *ret_runs, struct err *err)

@@ -17,14 +17,37 @@ json_t *problem_text(const char *text, size_t length)
     return value ? value : json_string("");
 }
 
+const char *problem_detail(const struct err *err)
+{
+    switch (err->code) {
+    case ERR_DB:
+    case ERR_DB_AWAY:
+        return "the database could not do its part; the log of the service has the reason under "
+               "this "
+               "request's id";
+    case ERR_BROKER:
+    case ERR_BROKER_AWAY:
+        return "the broker could not do its part; the log of the service has the reason under this "
+               "request's id";
+    case ERR_IO:
+    case ERR_CONFIG:
+    case ERR_PROTOCOL:
+    case ERR_INTERNAL:
+        return "the service failed; its log has the reason under this request's id";
+    default:
+        return err->text;
+    }
+}
+
 static json_t *errors_of(const struct err *err)
 {
+    const char *detail = problem_detail(err);
     json_t *list = json_array();
     if (!err->pointer[0])
         return list;
     json_t *one = json_object();
     json_object_set_new(one, "pointer", problem_text(err->pointer, strlen(err->pointer)));
-    json_object_set_new(one, "reason", problem_text(err->text, strlen(err->text)));
+    json_object_set_new(one, "reason", problem_text(detail, strlen(detail)));
     json_array_append_new(list, one);
     return list;
 }
@@ -36,11 +59,12 @@ json_t *problem_of(const struct err *err, const char *instance, size_t instance_
     char type[40];
     (void)snprintf(code, sizeof(code), "SLUICE-%d", err_number(err->code));
     (void)snprintf(type, sizeof(type), "/errors/%s", code);
+    const char *detail = problem_detail(err);
     json_t *root = json_object();
     json_object_set_new(root, "type", json_string(type));
     json_object_set_new(root, "title", json_string(err_title(err->code)));
     json_object_set_new(root, "status", json_integer(err_http(err->code)));
-    json_object_set_new(root, "detail", problem_text(err->text, strlen(err->text)));
+    json_object_set_new(root, "detail", problem_text(detail, strlen(detail)));
     if (instance)
         json_object_set_new(root, "instance", problem_text(instance, instance_length));
     json_object_set_new(root, "code", json_string(code));

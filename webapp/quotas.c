@@ -3,21 +3,26 @@
 #include "webapp/handlers.h"
 #include "webapp/job_view.h"
 #include "webapp/limit_body.h"
+#include "webapp/page.h"
 #include "webapp/web.h"
 
 #include "common/base/log.h"
 #include "common/service/cause.h"
 #include "common/store/quota_store.h"
 
+#define LIST_MAX 1000
+
 /* A user as tokens name him, or "*" for the tenant. */
 static enum err_code owner_of(const struct request *req, char *ret_owner, struct err *err)
 {
     struct sv text = req->match.params[0];
-    if (text.len > 0 && sv_copy(text, ret_owner, USER_SIZE))
+    if (text.len > 0 && !sv_has_blank_end(text) && sv_copy(text, ret_owner, USER_SIZE))
         return ERR_OK;
-    return err_set(err, ERR_INVALID,
-                   "the owner in the path has 1 to %d bytes; * stands for the whole tenant",
-                   USER_SIZE - 1);
+    return err_set(
+        err, ERR_INVALID,
+        "the owner in the path has 1 to %d bytes without blanks at the ends; * stands for "
+        "the whole tenant",
+        USER_SIZE - 1);
 }
 
 /* Whoever waits for room need not wait until he is looked at. */
@@ -57,16 +62,28 @@ static enum err_code reply_quota(struct request *req, unsigned status, const cha
 
 enum err_code quota_list(struct request *req, struct err *err)
 {
+    char after[PAGE_NAME_SIZE];
+    char cursor[PAGE_CURSOR_SIZE] = "";
+    struct name_page page;
     struct quota *rows = NULL;
     size_t count = 0;
-    enum err_code rc = quota_store_list(req->web->store, req->who.tenant, &rows, &count, err);
+    enum err_code rc = page_read(req, "quotas", LIST_MAX, after, &page, err);
+    const struct name_page more = {page.after,
+                                   page.limit + 1}; /* it shows that there is a further page */
+    if (rc == ERR_OK)
+        rc = quota_store_list(req->web->store, req->who.tenant, &more, &rows, &count, err);
     if (rc)
         return rc;
+    if (count > page.limit) {
+        count = page.limit;
+        page_cursor(req, "quotas", rows[count - 1].owner, cursor);
+    }
     json_t *items = json_array();
     for (size_t i = 0; i < count; i++)
         json_array_append_new(items, quota_view(&rows[i]));
     free(rows);
-    reply_json(req, MHD_HTTP_OK, json_pack("{s:o}", "quotas", items));
+    reply_json(req, MHD_HTTP_OK,
+               json_pack("{s:o,s:o}", "quotas", items, "nextCursor", view_text(cursor)));
     return ERR_OK;
 }
 

@@ -7,7 +7,7 @@
 #include "common/service/cause.h"
 #include "common/store/recovery_store.h"
 
-#define LIMIT_DEFAULT 50
+#define LIMIT_DEFAULT 50 /* jobs of a group */
 #define PAGE_MAX 1000
 
 static json_t *recovery_view(const struct recovery *cause)
@@ -34,17 +34,45 @@ static json_t *recovery_view(const struct recovery *cause)
     return view;
 }
 
+/* A page asks for one more than it shows: then there is a further one. */
+static enum err_code read_page(const struct request *req, struct sv bound, uint64_t otherwise,
+                               struct recovery_page *ret_page, struct err *err)
+{
+    struct sv cursor;
+    uint64_t most = req->web->cfg->limits_page_max;
+    most = most < PAGE_MAX ? most : PAGE_MAX;
+    uint64_t limit = otherwise < most ? otherwise : most;
+    enum err_code rc = request_number(req, "limit", 1, most, &limit, err);
+    *ret_page = (struct recovery_page){.limit = (uint32_t)limit + 1};
+    if (rc || !uri_query(&req->uri, "cursor", &cursor))
+        return rc;
+    return cursor_read(&req->web->cursor_key, bound, cursor, &ret_page->after, err);
+}
+
+/* ---- GET /v1/recovery ------------------------------------------------------------------------ */
+
 enum err_code recovery_list(struct request *req, struct err *err)
 {
+    char cursor[CURSOR_TEXT_SIZE] = "";
+    char bound[TENANT_SIZE + 16];
+    struct recovery_page page;
     struct recovery_list list = {0};
-    enum err_code rc = recovery_store_list(req->web->store, req->who.tenant, &list, err);
+    (void)snprintf(bound, sizeof(bound), "groups %s", req->who.tenant);
+    enum err_code rc = read_page(req, sv_of(bound), PAGE_MAX, &page, err);
+    if (rc == ERR_OK)
+        rc = recovery_store_page(req->web->store, req->who.tenant, &page, &list, err);
     if (rc)
         return rc;
+    if (list.count == page.limit) {
+        list.count--;
+        cursor_write(&req->web->cursor_key, sv_of(bound), &list.items[list.count - 1].id, cursor);
+    }
     json_t *causes = json_array();
     for (size_t i = 0; i < list.count; i++)
         json_array_append_new(causes, recovery_view(&list.items[i]));
     free(list.items);
-    reply_json(req, MHD_HTTP_OK, json_pack("{s:o}", "recovery", causes));
+    reply_json(req, MHD_HTTP_OK,
+               json_pack("{s:o,s:o}", "recovery", causes, "nextCursor", view_text(cursor)));
     return ERR_OK;
 }
 
@@ -70,37 +98,22 @@ static json_t *job_views(const struct recovery_job_list *list)
     return jobs;
 }
 
-/* What a cursor is bound to: the group. */
-static enum err_code read_page(const struct request *req, struct sv bound,
-                               struct recovery_job_page *ret_page, struct err *err)
-{
-    struct sv cursor;
-    uint64_t limit = LIMIT_DEFAULT;
-    uint64_t most = req->web->cfg->limits_page_max;
-    enum err_code rc =
-        request_number(req, "limit", 1, most < PAGE_MAX ? most : PAGE_MAX, &limit, err);
-    *ret_page = (struct recovery_job_page){.limit = (uint32_t)limit + 1};
-    if (rc || !uri_query(&req->uri, "cursor", &cursor))
-        return rc;
-    return cursor_read(&req->web->cursor_key, bound, cursor, &ret_page->after, err);
-}
-
 static enum err_code add_jobs(struct request *req, const struct recovery *cause, json_t *view,
                               struct err *err)
 {
     char cursor[CURSOR_TEXT_SIZE] = "";
     char bound[TENANT_SIZE + UUID_TEXT_SIZE + 16];
     char id[UUID_TEXT_SIZE];
-    struct recovery_job_page page;
+    struct recovery_page page;
     struct recovery_job_list list = {0};
     (void)snprintf(bound, sizeof(bound), "recovery %s %s", cause->tenant,
                    uuid_text(&cause->id, id));
-    enum err_code rc = read_page(req, sv_of(bound), &page, err);
+    enum err_code rc = read_page(req, sv_of(bound), LIMIT_DEFAULT, &page, err);
     if (rc == ERR_OK)
         rc = recovery_store_jobs(req->web->store, cause, &page, &list, err);
     if (rc)
         return rc;
-    if (list.count == page.limit) { /* one more than was asked for: there is a further page */
+    if (list.count == page.limit) {
         list.count--;
         cursor_write(&req->web->cursor_key, sv_of(bound), &list.items[list.count - 1].id, cursor);
     }

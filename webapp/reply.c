@@ -35,7 +35,7 @@ static void reply_bytes(struct request *req, unsigned status, const char *type, 
         bytes ? MHD_create_response_from_buffer_with_free_callback(size, bytes, spare_free) : NULL;
     if (!response)
         spare_free(bytes);
-    set_reply(req, (struct reply){status, response, .is_stream = false});
+    set_reply(req, (struct reply){status, response, .bytes = size});
     reply_header(req, "Content-Type", type);
 }
 

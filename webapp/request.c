@@ -55,7 +55,7 @@ static uint64_t body_bytes(const struct request *req)
     if (!route_has_body(req->route))
         return 0;
     if (req->header[HEADER_TRANSFER_ENCODING] && req->body.len == 0)
-        return req->web->cfg->web_body_max_bytes;
+        return req->body.limit;
     struct sv length = request_header(req, HEADER_CONTENT_LENGTH);
     return length.len && sv_u64(length, UINT64_MAX, &size) ? size : req->body.len;
 }
@@ -79,6 +79,7 @@ static enum err_code take_share(struct request *req, struct err *err)
 
 void request_done(struct request *req)
 {
+    allowance_return(&req->answer);
     if (req->share) {
         share_leave(req->web->users, req->share, req->share_bytes);
         share_put(req->web->users, req->share);
@@ -89,6 +90,25 @@ void request_done(struct request *req)
     buf_done(&req->body);
     if (req->reply.response)
         MHD_destroy_response(req->reply.response);
+}
+
+/* A request may bring an answer of megabytes: first those that wait are to be read. */
+static enum err_code check_unread(const struct request *req, struct err *err)
+{
+    return allowance_check(req->web->allowances, ALLOWANCE_ANSWERS, &req->who, REQUEST_SMALL_ANSWER,
+                           err);
+}
+
+enum err_code request_hold_answer(struct request *req, struct err *err)
+{
+    struct allowances *all = req->web->allowances;
+    uint64_t bytes = req->reply.bytes;
+    if (bytes <= REQUEST_SMALL_ANSWER || !req->who.tenant[0])
+        return ERR_OK;
+    if (req->route->method == METHOD_GET)
+        return allowance_take(all, ALLOWANCE_ANSWERS, &req->who, bytes, &req->answer, err);
+    allowance_add(all, ALLOWANCE_ANSWERS, &req->who, bytes, &req->answer);
+    return ERR_OK;
 }
 
 static enum err_code check_query(const struct request *req, struct err *err)
@@ -128,6 +148,9 @@ enum err_code request_check(struct request *req, struct err *err)
             return rc;
         }
         rc = take_share(req, err);
+        if (rc)
+            return rc;
+        rc = check_unread(req, err);
         if (rc)
             return rc;
         if (!auth_has_role(&req->who, req->route->least))

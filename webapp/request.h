@@ -9,6 +9,7 @@
 #include "common/auth/auth.h"
 #include "common/base/buf.h"
 #include "common/base/uuid.h"
+#include "webapp/allowance.h"
 #include "webapp/route.h"
 #include "webapp/uri.h"
 
@@ -34,6 +35,7 @@ struct reply {
     unsigned status;
     struct MHD_Response *response; /* NULL: not answered yet */
     bool is_stream;                /* read from a file or made as it goes: no memory is held */
+    uint64_t bytes;                /* held until it is sent */
 };
 
 struct web;
@@ -57,11 +59,16 @@ struct request {
     route_fn *then;      /* what a handler thread calls next instead of the route's handler */
     struct uuid subject; /* of whoever parked it: the job that it waits for */
     struct reply reply;
+    struct allowance_hold answer; /* of its bytes, once it is made */
 };
 
 /* Who sends it and whether he may: token, role, query parameters. ERR_UNAUTHENTICATED,
  * ERR_RATE, ERR_FORBIDDEN, ERR_UNKNOWN_MEMBER. */
 MUST_USE enum err_code request_check(struct request *req, struct err *err);
+/* Counts the answer among those that its user and tenant have not read. What was only asked for is
+ * refused when they are too many: ERR_RATE, ERR_OVERLOADED. What was done is not. */
+#define REQUEST_SMALL_ANSWER 16384u
+MUST_USE enum err_code request_hold_answer(struct request *req, struct err *err);
 /* Whether he may act on a job of this owner. ERR_FORBIDDEN. */
 MUST_USE enum err_code request_check_owner(const struct request *req, const char *owner,
                                            struct err *err);

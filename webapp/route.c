@@ -22,6 +22,7 @@ const struct route routes[ROUTE_COUNT] = {
         LEAST_##role,                                                                              \
         .others = ROLE_##other,                                                                    \
         .body = #takes,                                                                            \
+        .body_id = BODY_##takes,                                                                   \
         .answer = #gives,                                                                          \
         .path = pattern,                                                                           \
         .query = params,                                                                           \
@@ -42,6 +43,18 @@ const char *method_text(enum method method)
 bool route_has_body(const struct route *route)
 {
     return strcmp(route->body, "NONE") != 0;
+}
+
+uint64_t route_body_max(const struct route *route, uint64_t site_max)
+{
+    static const uint64_t most[] = {
+#define WHOLE UINT64_MAX
+#define SMALL ((uint64_t)64 * 1024)
+#define BODY(schema, bytes) [BODY_##schema] = (bytes),
+#include "webapp/body.def"
+#undef BODY
+    };
+    return most[route->body_id] < site_max ? most[route->body_id] : site_max;
 }
 
 bool route_takes_bytes(const struct route *route)

@@ -22,6 +22,12 @@ enum route_id {
     ROUTE_COUNT
 };
 
+enum body_id {
+#define BODY(schema, bytes) BODY_##schema,
+#include "webapp/body.def"
+#undef BODY
+};
+
 struct route {
     enum route_id id;
     const char *name;
@@ -29,8 +35,9 @@ struct route {
     enum method method;
     bool is_public;
     enum role least;
-    enum role others;   /* least role to act on the job of somebody else */
-    const char *body;   /* name of its schema, or "NONE" */
+    enum role others; /* least role to act on the job of somebody else */
+    const char *body; /* name of its schema, or "NONE" */
+    enum body_id body_id;
     const char *answer; /* name of its schema */
     const char *path;
     const char *query; /* names, separated by blanks */
@@ -52,6 +59,8 @@ struct route_match {
 void route_find(const struct uri *uri, const char *method, struct route_match *ret_match);
 const char *method_text(enum method method);
 bool route_has_body(const struct route *route);
+/* Largest body in bytes; site_max: web.body_max_bytes, which is above all. */
+uint64_t route_body_max(const struct route *route, uint64_t site_max);
 /* The path ends in the name of a file, which need not be UTF-8. */
 bool route_takes_bytes(const struct route *route);
 /* The route knows a query parameter of this name. */

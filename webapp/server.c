@@ -113,8 +113,11 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *mhd, const c
 {
     (void)cls;
     (void)mhd;
-    (void)url;
-    return *context ? exchange_step(*context, method, version, bytes, size) : MHD_NO;
+    struct exchange *x = *context;
+    if (!x)
+        return MHD_NO;
+    const struct request_line line = {method, url, version, x->req.uri.sent};
+    return exchange_step(x, line, bytes, size);
 }
 
 static void on_completed(void *cls, struct MHD_Connection *mhd, void **context,

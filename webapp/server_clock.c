@@ -8,10 +8,12 @@
 #include "webapp/problem.h"
 #include "webapp/web.h"
 
+#include <malloc.h>
 #include <poll.h>
 #include <sys/socket.h>
 
 #define TICK_MS 100
+#define TRIM_MS 1000
 #define TURN_MS 10000     /* the clock comes round within this, or something is very wrong */
 #define UNSENT_TICKS 100  /* MHD takes an answer within so many, or its thread hangs */
 #define INSTANCE_MAX 128u /* bytes of a path that such an answer repeats */
@@ -183,6 +185,16 @@ static bool check_conn(struct server *server, struct conn *conn, int64_t now_ms)
     return !waits || conn->x->unsent < UNSENT_TICKS;
 }
 
+/* malloc keeps what many threads have freed, for each of its arenas: after a burst of large
+ * requests that was most of the process. The lock is not held. */
+static void give_memory_back(struct server *server, int64_t now_ms)
+{
+    if (now_ms - server->trimmed_ms < TRIM_MS || !atomic_exchange(&server->freed_much, false))
+        return;
+    server->trimmed_ms = now_ms;
+    (void)malloc_trim(0);
+}
+
 static void *clock_main(void *arg)
 {
     struct server *server = arg;
@@ -196,6 +208,9 @@ static void *clock_main(void *arg)
             moves = check_conn(server, conn, now_ms) && moves;
         if (moves)
             watchdog_turn(&loop, TURN_MS);
+        pthread_mutex_unlock(&server->lock);
+        give_memory_back(server, now_ms);
+        pthread_mutex_lock(&server->lock);
         while (!server->stop_clock &&
                clock_cond_wait_until(&server->changed, &server->lock, now_ms + TICK_MS))
             continue;

@@ -3,12 +3,15 @@
 #include "webapp/handlers.h"
 #include "webapp/job_view.h"
 #include "webapp/limit_body.h"
+#include "webapp/page.h"
 #include "webapp/web.h"
 
 #include "common/base/log.h"
 #include "common/model/job_member.h"
 #include "common/service/cause.h"
 #include "common/store/system_store.h"
+
+#define LIST_MAX 1000
 
 static enum err_code id_of(const struct request *req, char *ret_id, struct err *err)
 {
@@ -44,16 +47,28 @@ static enum err_code reply_system(struct request *req, unsigned status, const ch
 
 enum err_code system_list(struct request *req, struct err *err)
 {
+    char after[PAGE_NAME_SIZE];
+    char cursor[PAGE_CURSOR_SIZE] = "";
+    struct name_page page;
     struct job_system *rows = NULL;
     size_t count = 0;
-    enum err_code rc = system_store_list(req->web->store, req->who.tenant, &rows, &count, err);
+    enum err_code rc = page_read(req, "systems", LIST_MAX, after, &page, err);
+    const struct name_page more = {page.after,
+                                   page.limit + 1}; /* it shows that there is a further page */
+    if (rc == ERR_OK)
+        rc = system_store_list(req->web->store, req->who.tenant, &more, &rows, &count, err);
     if (rc)
         return rc;
+    if (count > page.limit) {
+        count = page.limit;
+        page_cursor(req, "systems", rows[count - 1].id, cursor);
+    }
     json_t *items = json_array();
     for (size_t i = 0; i < count; i++)
         json_array_append_new(items, system_view(&rows[i]));
     free(rows);
-    reply_json(req, MHD_HTTP_OK, json_pack("{s:o}", "systems", items));
+    reply_json(req, MHD_HTTP_OK,
+               json_pack("{s:o,s:o}", "systems", items, "nextCursor", view_text(cursor)));
     return ERR_OK;
 }
 

@@ -95,19 +95,19 @@ static const char *origin_form(const char *raw)
 
 enum err_code uri_parse(const char *raw, struct uri *ret_uri, struct err *err)
 {
-    raw = origin_form(raw);
-    size_t length = strlen(raw);
-    const char *mark = strchr(raw, '?');
     struct uri *uri = ret_uri;
-    *uri = (struct uri){.raw = strdup(raw), .block = malloc(length + 1)};
-    if (!uri->raw || !uri->block)
+    *uri = (struct uri){.sent = strdup(raw), .block = malloc(strlen(raw) + 1)};
+    if (!uri->sent || !uri->block)
         return err_set(err, ERR_NOMEM, "out of memory");
+    uri->raw = origin_form(uri->sent);
+    size_t length = strlen(uri->raw);
+    const char *mark = strchr(uri->raw, '?');
     char *at = uri->block;
-    for (const char *byte = raw; *byte; byte++) {
+    for (const char *byte = uri->raw; *byte; byte++) {
         if ((unsigned char)*byte <= ' ' || *byte == 0x7F)
             return err_set(err, ERR_MALFORMED, "the path or query holds a blank or a control");
     }
-    uri->path_length = mark ? (size_t)(mark - raw) : length;
+    uri->path_length = mark ? (size_t)(mark - uri->raw) : length;
     enum err_code rc = parse_path(uri, (struct sv){uri->raw, uri->path_length}, &at, err);
     if (rc == ERR_OK && mark)
         rc = parse_query(uri, sv_of(uri->raw + uri->path_length + 1), &at, err);
@@ -116,7 +116,7 @@ enum err_code uri_parse(const char *raw, struct uri *ret_uri, struct err *err)
 
 void uri_done(struct uri *uri)
 {
-    free(uri->raw);
+    free(uri->sent);
     free(uri->block);
     *uri = (struct uri){0};
 }

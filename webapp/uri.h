@@ -20,7 +20,8 @@ struct uri_param {
 };
 
 struct uri {
-    char *raw;          /* as it was sent; ended by NUL */
+    char *sent;         /* the request's target as it was sent; ended by NUL */
+    const char *raw;    /* its path and query; in sent, behind the host of an absolute target */
     char *block;        /* the decoded texts */
     size_t path_length; /* of raw */
     struct sv segments[URI_SEGMENTS_MAX];
@@ -30,7 +31,7 @@ struct uri {
     size_t query_count;
 };
 
-/* "/v1/jobs?limit=3". On an error ret_uri holds raw only. */
+/* "/v1/jobs?limit=3". On an error ret_uri holds sent and raw only. */
 MUST_USE enum err_code uri_parse(const char *raw, struct uri *ret_uri, struct err *err);
 void uri_done(struct uri *uri);
 /* Writes a path so that it is one again when it is decoded: '/' and what needs no escape as it is.

@@ -17,6 +17,7 @@
 #include "webapp/router.h"
 #include "webapp/server.h"
 
+struct allowances;
 struct auditor;
 struct waiters;
 struct followers;
@@ -44,6 +45,7 @@ struct web {
     struct probe *probe;
     struct auditor *auditor;
     struct shares *users;
+    struct allowances *allowances;
     struct ui *ui;
     struct server *server;
     struct cursor_key cursor_key;

@@ -142,7 +142,17 @@ static int64_t read_audit_lost(void *arg)
     return (int64_t)auditor_lost(web->auditor);
 }
 
+static int64_t read_auth_refused(void *arg)
+{
+    const struct web *web = arg;
+    struct auth_trouble trouble = auth_trouble(web->auth);
+    return trouble.all ? -1 : (int64_t)trouble.folders;
+}
+
 static struct metric gauges[] = {
+    METRIC_GAUGE_OF("sluice_auth_folders_refused",
+                    "Folders of keys that cannot be read, or are too many; -1: none can",
+                    read_auth_refused),
     METRIC_GAUGE_OF("sluice_http_waits", "Requests that wait for the end of a job", read_waits),
     METRIC_GAUGE_OF("sluice_http_followers", "Streams of output", read_followers),
     METRIC_GAUGE_OF("sluice_audit_waiting", "Audit rows that are not written yet",

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #define SECOND_US INT64_C(1000000)
+#define LOST_PER_LEASE 4 /* readers/recovery/lost.c sends none again that is younger */
 
 typedef void tell_fn(const struct why_facts *facts, struct buf *text);
 
@@ -104,6 +105,23 @@ static void add_fleet(const struct why_facts *facts, struct buf *text)
                  queue->workers, plural(queue->workers));
 }
 
+/* A slot is free and nothing is before it, but it does not get it. Its last message was sent when
+ * its row was changed last. */
+static bool seems_lost(const struct why_facts *facts)
+{
+    const struct why *why = facts->why;
+    return facts->broker == BUS_UP && why->queue.free > 0 && why->queue.ahead == 0 &&
+           why->now_us - facts->job->updated_us > (int64_t)why->lease_ms * 1000 / LOST_PER_LEASE;
+}
+
+static void add_lost(const struct why_facts *facts, struct buf *text)
+{
+    buf_addf(text,
+             "; a slot is free and has not got it, so the broker may have lost its message: "
+             "sluice-recovery sends it again within two leases (%" PRIu32 " s)",
+             (2 * facts->why->lease_ms + 999) / 1000);
+}
+
 static void tell_waiting(const struct why_facts *facts, struct buf *text)
 {
     const struct job *job = facts->job;
@@ -118,6 +136,8 @@ static void tell_waiting(const struct why_facts *facts, struct buf *text)
     add_fleet(facts, text);
     if (facts->broker == BUS_DOWN)
         buf_add_text(text, "; the broker cannot be reached, messages are sent when it is back");
+    else if (seems_lost(facts))
+        add_lost(facts, text);
     else if (facts->broker == BUS_BLOCKED)
         buf_add_text(text, "; the broker is short of memory or disk and takes no messages");
 }

@@ -110,12 +110,14 @@ enum err_code archive_scan(int home_fd, const struct job_request *request,
 {
     ARCHIVE_PLAN_AUTO struct archive_plan plan = {0};
     struct scan *scan = calloc(1, sizeof(*scan));
+    struct stat st;
     int fd = openat(home_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (!scan || fd < 0) {
+    if (!scan || fd < 0 || fstat(fd, &st) != 0) {
         free(scan);
         fd_close(&fd);
         return err_set_errno(err, ERR_IO, errno, "cannot open the job's directory");
     }
+    plan.owner = st.st_uid;
     *scan = (struct scan){.request = request, .limits = limits, .plan = &plan, .err = err};
     enum err_code rc = scan_dir(scan, fd, 0, 0);
     free(scan);
@@ -139,21 +141,35 @@ static enum err_code make_parent(int target_fd, const char *path, struct err *er
     return rc;
 }
 
-static enum err_code copy_one(int home_fd, int target_fd, const char *path, struct fetch *fetch,
-                              struct err *err)
+static enum err_code open_source(int home_fd, const char *path, uid_t owner, int *ret_fd,
+                                 struct err *err)
+{
+    FD_AUTO int fd = -1;
+    struct stat st;
+    enum err_code rc =
+        fs_open_plain(home_fd, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0, &fd, err);
+    if (rc == ERR_OK && (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)))
+        rc = err_set(err, ERR_INVALID, "it is not a regular file any more");
+    if (rc == ERR_OK && st.st_nlink > 1 && st.st_uid != owner)
+        rc = err_set(err, ERR_INVALID, "it is a hard link to a file of another user");
+    if (rc)
+        return rc;
+    *ret_fd = fd;
+    fd = -1;
+    return ERR_OK;
+}
+
+static enum err_code copy_one(int home_fd, int target_fd, const char *path, uid_t owner,
+                              struct fetch *fetch, struct err *err)
 {
     FD_AUTO int from = -1;
     FD_AUTO int to = -1;
-    struct stat st;
-    enum err_code rc = fs_open_beneath(home_fd, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY,
-                                       0, &from, err);
-    if (rc == ERR_OK && (fstat(from, &st) != 0 || !S_ISREG(st.st_mode)))
-        rc = err_set(err, ERR_INVALID, "it is not a regular file any more");
+    enum err_code rc = open_source(home_fd, path, owner, &from, err);
     if (rc == ERR_OK)
         rc = make_parent(target_fd, path, err);
     if (rc == ERR_OK)
-        rc = fs_open_beneath(target_fd, path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0640, &to,
-                             err);
+        rc = fs_open_plain(target_fd, path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0640, &to,
+                           err);
     if (rc)
         return rc;
     fetch->fd = to;
@@ -173,7 +189,8 @@ enum err_code archive_copy(int home_fd, int target_fd, const struct archive_plan
     struct fetch fetch = {
         .max_bytes = plan->bytes, .deadline_ms = INT64_MAX, .interrupted = interrupted, .arg = arg};
     for (size_t i = 0; i < plan->count; i++) {
-        enum err_code rc = copy_one(home_fd, target_fd, plan->files[i].path, &fetch, err);
+        enum err_code rc =
+            copy_one(home_fd, target_fd, plan->files[i].path, plan->owner, &fetch, err);
         if (rc) {
             err_prefix(err, "%.150s: ", plan->files[i].path);
             return rc;

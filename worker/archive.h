@@ -3,11 +3,14 @@
 #define WORKER_ARCHIVE_H
 
 /* archive: copies what a job's request names from the job's directory to the archive. Symbolic
- * links are not followed and not copied, nor is anything that is not a regular file.
+ * links are not followed and not copied, nor is anything that is not a regular file; a hard link to
+ * a file of another user, which the job may not have been able to read, is refused.
  * Threads: any. Memory: archive_plan_done() frees the plan. */
 
 #include "common/base/err.h"
 #include "common/model/job_request.h"
+
+#include <sys/types.h>
 
 struct archive_file {
     char *path; /* relative to the job's directory */
@@ -18,6 +21,7 @@ struct archive_plan {
     struct archive_file *files;
     size_t count;
     uint64_t bytes;
+    uid_t owner; /* of the job's directory: the job's user */
 };
 
 struct archive_limits {

@@ -152,7 +152,7 @@ void commands_wake(struct commands *commands)
     pthread_mutex_unlock(&commands->lock);
 }
 
-void commands_stop(struct commands *commands)
+void commands_end(struct commands *commands)
 {
     if (!commands)
         return;
@@ -161,6 +161,12 @@ void commands_stop(struct commands *commands)
     pthread_cond_signal(&commands->news);
     pthread_mutex_unlock(&commands->lock);
     pthread_join(commands->thread, NULL);
+}
+
+void commands_free(struct commands *commands)
+{
+    if (!commands)
+        return;
     pthread_mutex_destroy(&commands->lock);
     pthread_cond_destroy(&commands->news);
     free(commands->strays);

@@ -25,6 +25,9 @@ struct commands_setup {
 MUST_USE enum err_code commands_start(const struct commands_setup *setup,
                                       struct commands **ret_commands, struct err *err);
 void commands_wake(struct commands *commands);
-void commands_stop(struct commands *commands); /* NULL is allowed */
+/* Ends the thread; commands_wake() does nothing any more. NULL is allowed, here and below. */
+void commands_end(struct commands *commands);
+/* After the last that may call commands_wake() has gone. */
+void commands_free(struct commands *commands);
 
 #endif

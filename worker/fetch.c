@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "worker/fetch.h"
 
+#include "common/base/address.h"
 #include "common/base/clock.h"
 #include "common/base/fs.h"
 
 #include <curl/curl.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -177,44 +177,12 @@ static enum err_code result_of(CURLM *multi, CURL *easy, struct transfer *transf
                    detail[0] ? detail : curl_easy_strerror(message->data.result));
 }
 
-/* What a host keeps for itself: 169.254.0.0/16, fe80::/10, and where some clouds tell the same
- * beyond them (fd00:ec2::/32, 100.100.100.200). */
-static bool is_own_v4(const unsigned char *v4)
-{
-    static const unsigned char elsewhere[4] = {100, 100, 100, 200};
-    return (v4[0] == 169 && v4[1] == 254) || memcmp(v4, elsewhere, sizeof(elsewhere)) == 0;
-}
-
-static bool is_own_v6(const unsigned char *v6)
-{
-    static const unsigned char elsewhere[4] = {0xFD, 0x00, 0x0E, 0xC2};
-    return (v6[0] == 0xFE && (v6[1] & 0xC0) == 0x80) ||
-           memcmp(v6, elsewhere, sizeof(elsewhere)) == 0;
-}
-
-/* Also as an IPv4 address within an IPv6 one. */
-static bool is_link_local(const struct sockaddr *address)
-{
-    static const unsigned char mapped[12] = {[10] = 0xFF, [11] = 0xFF};
-    static const unsigned char nat64[12] = {0, 0x64, 0xFF, 0x9B};
-    if (address->sa_family == AF_INET)
-        return is_own_v4(
-            (const unsigned char *)&((const struct sockaddr_in *)(const void *)address)->sin_addr);
-    if (address->sa_family != AF_INET6)
-        return false;
-    const unsigned char *v6 =
-        ((const struct sockaddr_in6 *)(const void *)address)->sin6_addr.s6_addr;
-    if (memcmp(v6, mapped, sizeof(mapped)) == 0 || memcmp(v6, nat64, sizeof(nat64)) == 0)
-        return is_own_v4(v6 + sizeof(mapped));
-    return is_own_v6(v6);
-}
-
 /* Looked at when the name has been resolved, and again for each redirection. */
 static curl_socket_t open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *address)
 {
     struct transfer *transfer = arg;
     (void)purpose;
-    if (!transfer->fetch->link_local && is_link_local(&address->addr)) {
+    if (!transfer->fetch->link_local && address_is_of_host(&address->addr)) {
         (void)err_set(transfer->err, ERR_FORBIDDEN,
                       "its address is link-local, which is refused (worker.input_link_local)");
         return CURL_SOCKET_BAD;

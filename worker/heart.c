@@ -18,6 +18,8 @@ struct heart {
     pthread_cond_t news;
     bool stop;
     bool failing; /* the last beat was not written: logged once */
+    struct uuid *formers;
+    size_t former_count;
 };
 
 int64_t witness_latest_ms(struct witness *witness, uint32_t generation, int64_t last_frame_ms)
@@ -32,19 +34,62 @@ int64_t witness_latest_ms(struct witness *witness, uint32_t generation, int64_t 
     return beat_ms > frame_ms ? beat_ms : frame_ms;
 }
 
+/* Under the lock. */
+static struct uuid *find_former(struct heart *heart, const struct uuid *former)
+{
+    for (size_t i = 0; i < heart->former_count; i++) {
+        if (uuid_eq(&heart->formers[i], former))
+            return &heart->formers[i];
+    }
+    return NULL;
+}
+
+/* One that is not live any more has lost its jobs, or may any time: we do not keep them. */
+static enum err_code beat_formers(struct heart *heart, struct err *err)
+{
+    for (size_t i = 0;;) {
+        pthread_mutex_lock(&heart->lock);
+        bool more = i < heart->former_count;
+        struct uuid former = more ? heart->formers[i] : (struct uuid){0};
+        pthread_mutex_unlock(&heart->lock);
+        if (!more)
+            return ERR_OK;
+        enum err_code rc = beat_write_former(heart->beat, &former, heart->setup.lease_ms, err);
+        if (rc != ERR_OK && rc != ERR_FENCED)
+            return rc;
+        if (rc == ERR_OK) {
+            i++;
+            continue;
+        }
+        err_clear(err);
+        pthread_mutex_lock(&heart->lock);
+        if (i < heart->former_count)
+            heart->formers[i] = heart->formers[--heart->former_count];
+        pthread_mutex_unlock(&heart->lock);
+    }
+}
+
 static enum err_code beat_once(struct heart *heart, struct err *err)
 {
     const struct heart_setup *setup = &heart->setup;
-    int64_t start_ms = clock_mono_ms();
+    int64_t start_ms = clock_boot_ms();
     uint32_t generation = 0;
     if (bus_consumer_state(setup->consumer) != BUS_DOWN)
         generation = bus_consumer_generation(setup->consumer);
+    pthread_mutex_lock(&heart->lock);
+    bool alone = heart->former_count == 0;
+    pthread_mutex_unlock(&heart->lock);
     enum err_code rc = beat_write(heart->beat, setup->busy(setup->arg), err);
+    if (rc == ERR_OK && !alone)
+        rc = beat_formers(heart, err);
+    if (rc == ERR_DB_AWAY)
+        store_renew(setup->pool);
     if (rc == ERR_OK) {
         atomic_store(&setup->witness->beat_ms, start_ms);
-        if (generation)
+        if (generation && alone)
             atomic_store(&setup->witness->beaten_generation, generation);
         metric_count(&stat_beats, 0, 1);
+        setup->beaten(setup->arg);
     }
     return rc;
 }
@@ -74,10 +119,13 @@ static void *heart_main(void *arg)
     int64_t next_ms = clock_mono_ms();
     pthread_mutex_lock(&heart->lock);
     while (!heart->stop && rc != ERR_FENCED) {
+        int64_t soon_ms = clock_mono_ms() + heart->setup.beat_ms / 4;
         next_ms += heart->setup.beat_ms;
         watchdog_turn(&loop, longest_turn_ms(&heart->setup));
-        if (next_ms < clock_mono_ms()) /* a beat took longer than the interval */
-            next_ms = clock_mono_ms() + heart->setup.beat_ms / 4;
+        /* A beat that failed, or took longer than the interval, is not waited for that long again:
+         * the runs' time runs out. */
+        if (rc != ERR_OK || next_ms < soon_ms)
+            next_ms = soon_ms;
         while (!heart->stop && clock_cond_wait_until(&heart->news, &heart->lock, next_ms))
             ;
         if (heart->stop)
@@ -96,6 +144,29 @@ static void *heart_main(void *arg)
     return NULL;
 }
 
+static enum err_code take_formers(struct heart *heart, const struct heart_setup *setup,
+                                  struct err *err)
+{
+    if (setup->former_count == 0)
+        return ERR_OK;
+    heart->formers = calloc(setup->former_count, sizeof(*heart->formers));
+    if (!heart->formers)
+        return err_set(err, ERR_NOMEM, "no memory for %zu former incarnations",
+                       setup->former_count);
+    memcpy(heart->formers, setup->formers, setup->former_count * sizeof(*heart->formers));
+    heart->former_count = setup->former_count;
+    return ERR_OK;
+}
+
+static void heart_free(struct heart *heart)
+{
+    pthread_mutex_destroy(&heart->lock);
+    pthread_cond_destroy(&heart->news);
+    beat_free(heart->beat);
+    free(heart->formers);
+    free(heart);
+}
+
 enum err_code heart_start(const struct heart_setup *setup, struct heart **ret_heart,
                           struct err *err)
 {
@@ -103,25 +174,36 @@ enum err_code heart_start(const struct heart_setup *setup, struct heart **ret_he
     if (!heart)
         return err_set(err, ERR_NOMEM, "no memory for the beat");
     heart->setup = *setup;
-    enum err_code rc = beat_open(&setup->store, &setup->worker, &heart->beat, err);
-    if (rc == ERR_OK)
-        rc = beat_once(heart, err);
-    if (rc != ERR_OK) {
-        if (heart->beat)
-            beat_free(heart->beat);
-        free(heart);
-        return rc;
-    }
     pthread_mutex_init(&heart->lock, NULL);
     clock_cond_init(&heart->news);
-    int failed = pthread_create(&heart->thread, NULL, heart_main, heart);
-    if (failed) {
-        beat_free(heart->beat);
-        free(heart);
-        return err_set_errno(err, ERR_NOMEM, failed, "cannot start the beat's thread");
-    }
-    *ret_heart = heart;
-    return ERR_OK;
+    enum err_code rc = beat_open(&setup->store, &setup->worker, &heart->beat, err);
+    if (rc == ERR_OK)
+        rc = take_formers(heart, setup, err);
+    if (rc == ERR_OK)
+        rc = beat_once(heart, err);
+    int failed = rc ? 0 : pthread_create(&heart->thread, NULL, heart_main, heart);
+    if (failed)
+        rc = err_set_errno(err, ERR_NOMEM, failed, "cannot start the beat's thread");
+    if (rc)
+        heart_free(heart);
+    else
+        *ret_heart = heart;
+    return rc;
+}
+
+bool heart_keeps(struct heart *heart, const struct uuid *former)
+{
+    pthread_mutex_lock(&heart->lock);
+    bool keeps = find_former(heart, former) != NULL;
+    pthread_mutex_unlock(&heart->lock);
+    return keeps;
+}
+
+void heart_release(struct heart *heart)
+{
+    pthread_mutex_lock(&heart->lock);
+    heart->former_count = 0;
+    pthread_mutex_unlock(&heart->lock);
 }
 
 void heart_stop(struct heart *heart)
@@ -133,8 +215,5 @@ void heart_stop(struct heart *heart)
     pthread_cond_signal(&heart->news);
     pthread_mutex_unlock(&heart->lock);
     pthread_join(heart->thread, NULL);
-    pthread_mutex_destroy(&heart->lock);
-    pthread_cond_destroy(&heart->news);
-    beat_free(heart->beat);
-    free(heart);
+    heart_free(heart);
 }

@@ -15,9 +15,8 @@
 #include <unistd.h>
 
 #define BROKER_WAIT_MS 1000 /* at most: running jobs wait to be claimed */
-#define LEAVE_WAIT_MS 20000
 #define AWAY_PAUSE_MS 200
-#define DRAIN_LOOK_MS 100
+#define ASIDE_MOST 64 /* deliveries of jobs that others run, while the broker takes no copy */
 
 /* ---- callbacks ----------------------------------------------------------------------------- */
 
@@ -90,6 +89,12 @@ static void on_fenced(void *arg)
         log_event(LOG_ERROR, "worker.fenced", LOG_S("worker", w->id_text));
 }
 
+static void on_beaten(void *arg)
+{
+    struct worker *w = arg;
+    runner_link_hurry(w->runner);
+}
+
 static unsigned count_busy(void *arg)
 {
     struct worker *w = arg;
@@ -104,7 +109,8 @@ static enum err_code find_runner(struct worker *w, struct err *err)
         .client = {.work_dir = w->work_dir,
                    .worker_name = w->cfg->worker_name,
                    .runner_path = w->runner_path,
-                   .worker_id = w->id},
+                   .worker_id = w->id,
+                   .confine = &w->confinement.confine},
         .witness = &w->witness,
         .beat_ms = w->cfg->fleet_beat_ms,
         .lease_ms = w->cfg->fleet_lease_ms,
@@ -123,6 +129,7 @@ static enum err_code make_slots(struct worker *w, size_t found, struct err *err)
         .count = count,
         .threads = found > count ? (unsigned)found : count,
         .ahead = ahead_most(count, BUS_CHANNELS_MAX),
+        .aside = ASIDE_MOST,
         .arg = w,
         .work = work,
         .set_channels = set_channels,
@@ -158,6 +165,7 @@ static enum err_code register_row(struct worker *w, struct err *err)
                              .home = w->home,
                              .pid = (uint32_t)getpid(),
                              .slots = w->cfg->worker_slots,
+                             .lease_ms = w->cfg->fleet_lease_ms,
                              .state = WORKER_LIVE};
     (void)snprintf(row.tenant, sizeof(row.tenant), "%s", w->cfg->worker_tenant);
     (void)snprintf(row.queue, sizeof(row.queue), "%s", w->cfg->worker_queue);
@@ -165,6 +173,7 @@ static enum err_code register_row(struct worker *w, struct err *err)
     (void)snprintf(row.host, sizeof(row.host), "%s", w->host);
     (void)snprintf(row.boot_id, sizeof(row.boot_id), "%s", w->boot_id);
     (void)snprintf(row.version, sizeof(row.version), "%s", SLUICE_VERSION);
+    (void)snprintf(row.runner, sizeof(row.runner), "%s", w->runner_text);
     return worker_store_register(w->store, &row, err);
 }
 
@@ -197,7 +206,7 @@ static enum err_code join_broker(struct worker *w, struct err *err)
                   .key_count = ARRAY_LEN(keys)},
         /* A database that is away leaves the broker as the only witness: its own heartbeats are
          * too rare for the grant. */
-        .probe_ms = w->cfg->fleet_beat_ms / 2,
+        .probe_ms = w->cfg->fleet_beat_ms / 4,
         .arg = w,
         .on_delivery = on_delivery,
         .on_lost = on_lost,
@@ -213,15 +222,24 @@ static enum err_code begin_beats(struct worker *w, struct err *err)
 {
     struct heart_setup setup = {
         .store = w->store_cfg,
+        .pool = w->store,
         .worker = w->id,
         .beat_ms = w->cfg->fleet_beat_ms,
+        .lease_ms = w->cfg->fleet_lease_ms,
         .witness = &w->witness,
         .consumer = w->consumer,
         .arg = w,
         .busy = count_busy,
+        .beaten = on_beaten,
         .fenced = on_fenced,
     };
-    return heart_start(&setup, &w->heart, err);
+    struct uuid *formers = NULL;
+    enum err_code rc = adopt_formers(w, &formers, &setup.former_count, err);
+    setup.formers = formers;
+    if (rc == ERR_OK)
+        rc = heart_start(&setup, &w->heart, err);
+    free(formers);
+    return rc;
 }
 
 /* The broker may be away: then the beat alone is our witness. */
@@ -233,40 +251,23 @@ static void await_broker(struct worker *w)
         ;
 }
 
-static enum err_code replace_formers(struct worker *w, struct err *err)
-{
-    struct worker_row *rows = NULL;
-    size_t count = 0;
-    enum err_code rc = worker_store_former(w->store, &w->home, &rows, &count, err);
-    for (size_t i = 0; i < count && rc == ERR_OK; i++) {
-        if (uuid_eq(&rows[i].id, &w->id))
-            continue;
-        rc = worker_store_end(w->store, &rows[i].id, WORKER_REPLACED, err);
-        if (rc == ERR_CONFLICT || rc == ERR_NOT_FOUND || rc == ERR_FENCED) { /* not live any more */
-            err_clear(err);
-            rc = ERR_OK;
-        }
-    }
-    free(rows);
-    return rc;
-}
-
 static enum err_code begin_work(struct worker *w, struct err *err)
 {
     struct commands *commands = NULL;
     struct fleet_config watch = {.store = w->store,
+                                 .bus = &w->bus_cfg,
                                  .publisher = w->publisher,
                                  .beat_ms = w->cfg->fleet_beat_ms,
-                                 .lease_ms = w->cfg->fleet_lease_ms};
+                                 .lease_ms = w->cfg->fleet_lease_ms,
+                                 .leases_differ = &w->leases_differ};
     struct commands_setup told = {.store = w->store,
                                   .worker = w->id,
                                   .slots = w->slots,
                                   .beat_ms = w->cfg->fleet_beat_ms,
                                   .lease_ms = w->cfg->fleet_lease_ms,
                                   .draining = &w->told_to_drain};
-    enum err_code rc = runner_link_ping(w->runner, w->consumer, err);
-    if (rc == ERR_OK)
-        rc = patiently(w, replace_formers, err);
+    heart_release(w->heart);
+    enum err_code rc = patiently(w, adopt_replace, err);
     if (rc == ERR_OK)
         rc = fleet_start(&watch, &w->fleet, err);
     if (rc)
@@ -278,23 +279,39 @@ static enum err_code begin_work(struct worker *w, struct err *err)
     return rc;
 }
 
-enum err_code incarnation_start(struct worker *w, struct err *err)
+/* What a former incarnation noted says nothing for this one. */
+static void begin_anew(struct worker *w)
 {
-    struct runner_job *found = NULL;
-    size_t count = 0;
     w->id = uuid_v7();
     (void)uuid_text(&w->id, w->id_text);
+    atomic_store(&w->witness.beat_ms, 0);
+    atomic_store(&w->witness.frame_ms, 0);
+    atomic_store(&w->witness.beaten_generation, 0); /* generations begin at 1 with each consumer */
     atomic_store(&w->fenced, false);
     atomic_store(&w->left, 0);
+}
+
+/* The list is complete: the worker that was before us can ask its runner for nothing more. */
+static enum err_code look_at_runner(struct worker *w, struct err *err)
+{
+    enum err_code rc = find_runner(w, err);
+    if (rc)
+        return rc;
+    runner_link_name(w->runner, w->boot_id, w->runner_text, sizeof(w->runner_text));
+    rc = runner_link_list(w->runner, &w->found, &w->found_count, err);
+    if (rc == ERR_OK)
+        sweep_run_dirs(w, w->found, w->found_count);
+    return rc;
+}
+
+enum err_code incarnation_start(struct worker *w, struct err *err)
+{
+    begin_anew(w);
     enum err_code rc = patiently(w, home_check, err);
     if (rc == ERR_OK)
-        rc = find_runner(w, err);
+        rc = look_at_runner(w, err);
     if (rc == ERR_OK)
-        rc = runner_link_list(w->runner, &found, &count, err);
-    if (rc == ERR_OK)
-        sweep_run_dirs(w, found, count);
-    if (rc == ERR_OK)
-        rc = make_slots(w, count, err);
+        rc = make_slots(w, w->found_count, err);
     if (rc == ERR_OK)
         rc = patiently(w, register_row, err);
     if (rc == ERR_OK)
@@ -303,94 +320,26 @@ enum err_code incarnation_start(struct worker *w, struct err *err)
         await_broker(w); /* a connection counts as a witness from the first beat after it */
         rc = patiently(w, begin_beats, err);
     }
+    /* Others took us for dead before our first beat: dropped as if a later one had found it out. */
+    if (rc == ERR_FENCED) {
+        err_clear(err);
+        on_fenced(w);
+        return ERR_OK;
+    }
     if (rc == ERR_OK)
-        rc = adopt_all(w, found, count, err);
+        rc = adopt_end_strangers(w, err);
     if (rc == ERR_OK)
+        rc = runner_link_ping(w->runner, w->consumer, err);
+    if (rc == ERR_OK)
+        rc = adopt_all(w, err);
+    /* A fenced one replaces nobody: what it did not adopt still runs, and is ended first. */
+    bool goes_on = rc == ERR_OK && !atomic_load(&w->fenced);
+    if (goes_on)
         rc = begin_work(w, err);
-    free(found);
-    if (rc == ERR_OK)
+    if (goes_on && rc == ERR_OK)
         log_event(LOG_INFO, "worker.ready", LOG_S("worker", w->id_text),
                   LOG_S("name", w->cfg->worker_name), LOG_S("tenant", w->cfg->worker_tenant),
                   LOG_S("queue", w->cfg->worker_queue), LOG_U("slots", w->cfg->worker_slots),
-                  LOG_U("found", count));
+                  LOG_U("found", w->found_count));
     return rc;
-}
-
-void incarnation_drain(struct worker *w)
-{
-    atomic_store(&w->draining, true);
-    log_event(LOG_INFO, "worker.draining", LOG_U("busy", slots_busy(w->slots)),
-              LOG_U("drain_ms", w->cfg->worker_drain_ms));
-    slots_stop(w->slots);
-    int64_t until_ms = clock_mono_ms() + w->cfg->worker_drain_ms;
-    bool idle = false;
-    while (!idle && !atomic_load(&w->fenced) && clock_mono_ms() < until_ms)
-        idle = slots_wait_idle(w->slots, clock_mono_ms() + DRAIN_LOOK_MS);
-    if (atomic_load(&w->fenced)) {
-        incarnation_drop(w);
-    } else if (!idle) {
-        slots_post_all(w->slots, MAIL_LEAVE);
-        (void)slots_wait_idle(w->slots, clock_mono_ms() + LEAVE_WAIT_MS);
-    }
-}
-
-static void kill_all(struct worker *w)
-{
-    struct runner_job *jobs = NULL;
-    size_t count = 0;
-    struct err err = {0};
-    if (runner_link_list(w->runner, &jobs, &count, &err)) {
-        log_err("worker.runner.list", &err);
-        return;
-    }
-    for (size_t i = 0; i < count; i++) {
-        struct err each = {0};
-        if (!jobs[i].exited)
-            best_effort(runner_link_kill(w->runner, &jobs[i].job, jobs[i].fence, 0,
-                                         KILL_NOTE_FENCED, &each));
-    }
-    free(jobs);
-}
-
-void incarnation_drop(struct worker *w)
-{
-    atomic_store(&w->draining, true);
-    kill_all(w);
-    slots_post_all(w->slots, MAIL_FENCED);
-    slots_stop(w->slots);
-    (void)slots_wait_idle(w->slots, clock_mono_ms() + LEAVE_WAIT_MS);
-}
-
-void incarnation_end(struct worker *w)
-{
-    struct err err = {0};
-    struct slots *slots = w->slots;
-    bool fenced = atomic_load(&w->fenced);
-    atomic_store(&w->draining, true);
-    fleet_stop(w->fleet);
-    commands_stop(atomic_exchange(&w->commands, NULL));
-    /* Beats and pings go on until no slot needs them; acknowledgements until they are sent. */
-    if (slots) {
-        slots_post_all(slots, fenced ? MAIL_FENCED : MAIL_LEAVE);
-        slots_stop(slots);
-        slots_join(slots);
-    }
-    if (w->runner)
-        runner_link_hush(w->runner);
-    bool live = w->heart != NULL && !fenced;
-    heart_stop(w->heart);
-    bus_consumer_free(w->consumer);
-    atomic_store(&w->slots, NULL);
-    bool left = atomic_load(&w->left) > 0;
-    if (live && left)
-        log_event(LOG_INFO, "worker.jobs.left", LOG_U("count", atomic_load(&w->left)),
-                  LOG_S("worker", w->id_text));
-    else if (live && worker_store_end(w->store, &w->id, WORKER_STOPPED, &err))
-        log_err("worker.row.kept", &err);
-    runner_link_close(w->runner, !left && !fenced);
-    slots_free(slots);
-    w->fleet = NULL;
-    w->heart = NULL;
-    w->consumer = NULL;
-    w->runner = NULL;
 }

@@ -6,6 +6,7 @@
  * same name. Exit codes: 0 stopped as asked, 1 cannot run (said on stderr), 2 usage. */
 
 #include "common/base/clock.h"
+#include "common/base/fault.h"
 #include "common/base/fs.h"
 #include "common/base/log.h"
 #include "common/service/daemon.h"
@@ -181,11 +182,12 @@ static bool ready(void *arg, struct buf *reasons)
 {
     struct worker *w = arg;
     int64_t beat_ms = atomic_load(&w->witness.beat_ms);
-    bool database = beat_ms && clock_mono_ms() - beat_ms < w->cfg->fleet_lease_ms;
+    bool database = beat_ms && clock_boot_ms() - beat_ms < w->cfg->fleet_lease_ms;
     bool broker = bus_publisher_state(w->publisher) == BUS_UP;
     bool draining = atomic_load(&w->draining) || atomic_load(&w->told_to_drain);
-    buf_addf(reasons, "\"database\":%s,\"broker\":%s,\"receiving\":%s", database ? "true" : "false",
-             broker ? "true" : "false", draining ? "false" : "true");
+    buf_addf(reasons, "\"database\":%s,\"broker\":%s,\"receiving\":%s,\"leases_differ\":%s",
+             database ? "true" : "false", broker ? "true" : "false", draining ? "false" : "true",
+             atomic_load(&w->leases_differ) ? "true" : "false");
     return database && broker && !draining;
 }
 
@@ -199,6 +201,18 @@ static enum err_code start_monitor(struct worker *w, struct monitor **ret_monito
     return cfg.port ? monitor_start(&cfg, ret_monitor, err) : ERR_OK;
 }
 
+static void serve(struct worker *w)
+{
+    while (!atomic_load(&w->fenced) && !daemon_sleep_until(clock_mono_ms() + LOOK_MS))
+        ;
+    if (!atomic_load(&w->fenced)) {
+        incarnation_drain(w);
+        return;
+    }
+    FAULT("worker.fenced");
+    incarnation_drop(w);
+}
+
 /* One incarnation after the other, until the end is asked for. */
 static enum err_code live(struct worker *w, struct err *err)
 {
@@ -207,12 +221,7 @@ static enum err_code live(struct worker *w, struct err *err)
         rc = incarnation_start(w, err);
         if (rc == ERR_OK) {
             daemon_notify("READY=1");
-            while (!atomic_load(&w->fenced) && !daemon_sleep_until(clock_mono_ms() + LOOK_MS))
-                ;
-            if (atomic_load(&w->fenced))
-                incarnation_drop(w);
-            else
-                incarnation_drain(w);
+            serve(w);
         }
         incarnation_end(w);
         if (atomic_load(&w->fenced))
@@ -241,6 +250,10 @@ static enum err_code run_worker(struct worker *w, struct config_args *args, stru
     if (rc == ERR_OK)
         rc = home_open(w, err);
     if (rc == ERR_OK)
+        rc = confinement_make(w->cfg, &w->confinement, err);
+    if (rc == ERR_OK)
+        rc = confinement_let_in(&w->confinement, w->work_dir, w->work_fd, err);
+    if (rc == ERR_OK)
         rc = daemon_start(&calls, err);
     if (rc)
         return rc;
@@ -258,6 +271,7 @@ static enum err_code run_worker(struct worker *w, struct config_args *args, stru
     monitor_stop(TAKE(monitor));
     job_writer_free(w->writer);
     store_free(w->store);
+    confinement_done(&w->confinement);
     log_event(LOG_INFO, "worker.ended");
     return rc;
 }

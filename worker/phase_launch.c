@@ -25,27 +25,29 @@ static const char **make_argv(const struct job_request *request)
     return argv;
 }
 
-/* A former run of this job that the runner still holds: it is not ours to go on with. */
+/* A former run of this job that the runner still holds: it is not ours to go on with. The runner is
+ * asked again each time: a call may be lost, and until the run has ended nothing may be said of the
+ * job, a cancel included. */
 static enum phase_result clear_former(struct run *run, const struct runner_job *former)
 {
-    struct err err = {0};
     log_event(LOG_WARN, "worker.run.former", LOG_S("job", run->id_text),
               LOG_U("fence", former->fence), LOG_U("fence_now", run->hold.fence));
-    best_effort(
-        runner_link_kill(run->w->runner, &former->job, former->fence, 0, KILL_NOTE_FENCED, &err));
     for (;;) {
-        if (slot_mail(run->slot) & MAIL_CANCEL) {
-            run->started = false;
-            return run_cancelled(run);
-        }
-        err_clear(&err);
+        struct err err = {0};
         enum err_code rc = runner_link_forget(run->w->runner, &former->job, former->fence, &err);
         if (rc == ERR_OK || rc == ERR_NOT_FOUND)
-            return PHASE_DONE;
+            break;
+        err_clear(&err);
+        best_effort(runner_link_kill(run->w->runner, &former->job, former->fence, 0,
+                                     KILL_NOTE_FENCED, &err));
         enum phase_result result = run_pause(run, FORGET_PAUSE_MS);
         if (result != PHASE_DONE)
             return result;
     }
+    if (!(slot_mail(run->slot) & MAIL_CANCEL))
+        return PHASE_DONE;
+    run->started = false;
+    return run_cancelled(run);
 }
 
 /* Whether the runner had no process, descriptor or memory for it. What is not so at the other
@@ -53,9 +55,9 @@ static enum phase_result clear_former(struct run *run, const struct runner_job *
 static bool is_short(const struct runner_record *record)
 {
     static const char *const errors[] = {"EAGAIN", "EMFILE", "ENFILE", "ENOMEM"};
-    bool before = strcmp(record->start_step, "setup") == 0 ||
-                  strcmp(record->start_step, "fork") == 0 ||
-                  strcmp(record->start_step, "chdir") == 0;
+    bool before =
+        strcmp(record->start_step, "setup") == 0 || strcmp(record->start_step, "fork") == 0 ||
+        strcmp(record->start_step, "chdir") == 0 || strcmp(record->start_step, "confine") == 0;
     for (size_t i = 0; before && i < ARRAY_LEN(errors); i++) {
         if (strcmp(record->start_error, errors[i]) == 0)
             return true;
@@ -134,6 +136,7 @@ static enum phase_result ask(struct run *run, const struct runner_start *start)
         struct err err = {0};
         struct runner_job held = {0};
         bool existing = false;
+        run->runner_opened = runner_link_opened(run->w->runner);
         enum err_code rc = runner_link_start(run->w->runner, start, &held, &existing, &err);
         FAULT("worker.runner_asked");
         if (rc == ERR_OK && existing && held.fence != run->hold.fence) {
@@ -187,7 +190,10 @@ enum phase_result phase_launch(struct run *run)
         .output_max_bytes = cfg->worker_output_max_bytes,
         .limits = {.wall_ms = (uint64_t)run->job->max_seconds * 1000,
                    .grace_ms = cfg->worker_grace_ms,
-                   .memory_bytes = run->job->memory_mb * MIB},
+                   .memory_bytes = run->job->memory_mb * MIB,
+                   .processes = cfg->worker_job_processes,
+                   .open_files = cfg->worker_job_open_files,
+                   .file_bytes = cfg->worker_job_file_bytes},
     };
     run->started = true; /* from here on a process may exist */
     run->runner_fence = run->hold.fence;

@@ -68,6 +68,43 @@ static enum phase_result check_claim(const struct run *run)
     return rc == ERR_OK || rc == ERR_NOT_FOUND ? PHASE_FENCED : PHASE_DONE;
 }
 
+static bool is_listed(const struct run *run, const struct runner_job *jobs, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (uuid_eq(&jobs[i].job, &run->job->id) && jobs[i].fence == run->runner_fence)
+            return true;
+    }
+    return false;
+}
+
+/* Another runner may be there, which does not know the run (its journal was unreadable, or is
+ * gone): it would never tell its end. The process died with the runner that had it. */
+static bool is_unknown(struct run *run)
+{
+    unsigned opened = runner_link_opened(run->w->runner);
+    struct runner_job *jobs = NULL;
+    size_t count = 0;
+    struct err err = {0};
+    if (opened == run->runner_opened || runner_link_list(run->w->runner, &jobs, &count, &err))
+        return false;
+    bool listed = is_listed(run, jobs, count);
+    free(jobs);
+    if (listed)
+        run->runner_opened = opened;
+    /* An end that was told meanwhile is on record. */
+    if (listed || slot_mail(run->slot) & MAIL_EXITED)
+        return false;
+    log_event(LOG_WARN, "worker.run.unknown", LOG_S("job", run->id_text),
+              LOG_U("fence", run->runner_fence));
+    run->record = (struct runner_record){.job = run->job->id,
+                                         .fence = run->runner_fence,
+                                         .run = run->run,
+                                         .exit_code = -1,
+                                         .reason = RUNNER_RUNNER_LOST};
+    run->exited = true;
+    return true;
+}
+
 /* Records RUNNING once, while the run goes on; an away database is tried again later. From then on
  * the claim is looked at once per lease. */
 static enum phase_result keep_record(struct run *run, int64_t *next_ms)
@@ -100,6 +137,8 @@ enum phase_result phase_wait(struct run *run)
             if (result != PHASE_DONE)
                 return result;
         }
+        if (!mail && is_unknown(run))
+            break;
         if (!mail && keep_record(run, &next_ms) == PHASE_FENCED)
             return PHASE_FENCED;
     }

@@ -210,12 +210,39 @@ static enum err_code adopt(struct receipt *receipt, struct err *err)
     return ERR_OK;
 }
 
+static bool was_found(const struct worker *w, const struct uuid *job)
+{
+    for (size_t i = 0; i < w->found_count; i++) {
+        if (uuid_eq(&w->found[i].job, job))
+            return true;
+    }
+    return false;
+}
+
+/* The former owner claimed it and never asked its runner for it. Proved by the runner, if it is the
+ * very process that this owner had from before its claims until it was gone (another one may have
+ * forgotten), and did not list the job once the owner could ask no more. A run that was on record
+ * was there, and may have been forgotten since. */
+static bool never_began(struct receipt *receipt)
+{
+    const struct worker *w = receipt->w;
+    const struct job *job = receipt->job;
+    bool same = false;
+    struct err err = {0};
+    if (job->status >= JOB_RUNNING || !w->runner_text[0] || was_found(w, &job->id))
+        return false;
+    return worker_store_shares_runner(w->store, &job->owner_worker, &w->home, w->runner_text, &same,
+                                      &err) == ERR_OK &&
+           same;
+}
+
 /* Claims the job, or takes it over, and drives it. ERR_CONFLICT: look again. */
 static enum err_code take(struct receipt *receipt, bool from_owner, struct err *err)
 {
     /* Ours without a slot: a claim whose commit stayed unknown. It never came to a run. */
     bool mine = from_owner && uuid_eq(&receipt->job->owner_worker, &receipt->w->id);
-    bool loss = from_owner && !mine && job_state_has_run(receipt->job->status);
+    bool loss =
+        from_owner && !mine && job_state_has_run(receipt->job->status) && !never_began(receipt);
     char owner[UUID_TEXT_SIZE] = "";
     char detail[JOB_REASON_SIZE] = "";
     if (!slot_hold_job(receipt->slot, &receipt->message.job))
@@ -282,6 +309,22 @@ static bool open_receipt(struct receipt *receipt)
     return true;
 }
 
+/* The copy of a deferred message cannot be sent now. The original is kept as long as the copy would
+ * have been elsewhere: given back, it would come again at once, until it came too often. */
+static bool is_unsent(enum err_code rc)
+{
+    return rc == ERR_BROKER_BLOCKED || rc == ERR_BROKER_AWAY;
+}
+
+/* A worker that found itself silent begins nothing: its row is still the owner's, so what it has
+ * just dropped looks like a claim that never came to a run (take()). Its slots are fenced soon. */
+static enum err_code may_begin(const struct worker *w, struct err *err)
+{
+    if (atomic_load(&w->fenced))
+        return err_set(err, ERR_CONFLICT, "this worker takes nothing until it registers anew");
+    return ERR_OK;
+}
+
 void receive_delivery(struct worker *w, struct slot *slot)
 {
     struct receipt receipt = {.w = w, .slot = slot};
@@ -293,7 +336,9 @@ void receive_delivery(struct worker *w, struct slot *slot)
         struct err err = {0};
         enum receive_verdict verdict = RECEIVE_UNKNOWN;
         bool done = false;
-        enum err_code rc = look(&receipt, &done, &err);
+        enum err_code rc = may_begin(w, &err);
+        if (rc == ERR_OK)
+            rc = look(&receipt, &done, &err);
         if (rc == ERR_OK && !done)
             rc = judge(&receipt, &verdict, &err);
         if (rc == ERR_OK && !done)
@@ -303,6 +348,8 @@ void receive_delivery(struct worker *w, struct slot *slot)
             break; /* what is not settled goes back to the queue */
         if (rc != ERR_CONFLICT && tries == 1)
             log_err("worker.delivery.waits", &err);
+        if (is_unsent(rc) && slot_set_aside(slot, clock_mono_ms() + w->cfg->fleet_defer_ms))
+            break;
         int64_t pause_ms =
             rc == ERR_CONFLICT && tries < 50 ? RACE_PAUSE_MS : retry_pause_ms(&read_retry, tries);
         if (slot_wait(slot, MAIL_FENCED | MAIL_LEAVE | MAIL_LOST, clock_mono_ms() + pause_ms))

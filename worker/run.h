@@ -43,6 +43,7 @@ struct run {
     char home[WORKER_PATH_SIZE]; /* absolute: where the job starts */
     bool adopted;                /* the runner had it when this worker came */
     uint64_t runner_fence;       /* as the runner knows it */
+    unsigned runner_opened;      /* runner_link_opened() when the runner had it */
     bool started;                /* the runner holds it, or may: it was asked */
     bool exited;                 /* record is filled */
     struct runner_record record;

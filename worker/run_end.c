@@ -251,6 +251,11 @@ enum phase_result run_lose(struct run *run)
                    run->end.reason);
     log_event(LOG_WARN, "worker.job.lost", LOG_S("job", run->id_text), LOG_S("why", detail),
               LOG_U("losses", run->job->losses + 1));
+    /* That it ran is on record before its trace is gone: what is then not in the runner, and not
+     * RUNNING, was never there (receive.c). */
+    enum phase_result noted = run_commit_now(run);
+    if (noted != PHASE_DONE)
+        return noted;
     /* First the record, then the charge: a crash between the two charges the loss once. */
     clean_up(run);
     run->adopted = false;

@@ -2,9 +2,12 @@
 #include "worker/runner_link.h"
 
 #include "common/base/clock.h"
+#include "common/base/fs.h"
 #include "common/base/log.h"
 
+#include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
 #define REOPEN_PAUSE_MS 500
 
@@ -13,12 +16,15 @@ struct runner_link {
     pthread_rwlock_t guard;       /* read: the client is used; written: it is replaced */
     struct runner_client *client; /* NULL while lost */
     struct bus_consumer *consumer;
+    _Atomic unsigned opened;
     pthread_t thread;
     bool threaded;
     pthread_mutex_t lock; /* of what follows */
     pthread_cond_t news;
     bool stop;
     bool lost;
+    bool hurry;   /* a witness has spoken just now: the runner is to hear it at once */
+    bool granted; /* a ping of this incarnation was answered: its grant is the one that counts */
 };
 
 static void on_exit_record(void *arg, const struct runner_record *record)
@@ -82,8 +88,10 @@ static void reopen(struct runner_link *link)
     struct err err = {0};
     if (connect_runner(link, &err) != ERR_OK)
         log_err("worker.runner.failed", &err);
-    else if (tell_exits(link))
+    else if (tell_exits(link)) {
+        atomic_fetch_add(&link->opened, 1);
         return;
+    }
     pthread_mutex_lock(&link->lock);
     link->lost = true;
     pthread_mutex_unlock(&link->lock);
@@ -103,15 +111,20 @@ static enum err_code ping_once(struct runner_link *link, struct err *err)
     const struct runner_link_setup *setup = &link->setup;
     int64_t latest_ms = heard_ms(link);
     int64_t until_ms = latest_ms + (int64_t)setup->lease_ms * 3 / 4;
+    /* TERM at five eighths of a lease at the earliest: what is away for half a lease, and is found
+     * back at the next beat or probe, ends nothing. */
     int grace_ms =
-        (int)(setup->grace_ms < setup->lease_ms / 4 ? setup->grace_ms : setup->lease_ms / 4);
-    if (until_ms <= clock_mono_ms())
+        (int)(setup->grace_ms < setup->lease_ms / 8 ? setup->grace_ms : setup->lease_ms / 8);
+    if (until_ms <= clock_boot_ms())
         setup->on_silence(setup->arg);
     enum err_code rc = ERR_IO;
     pthread_rwlock_rdlock(&link->guard);
     if (link->client)
         rc = runner_client_ping(link->client, until_ms, grace_ms, err);
     pthread_rwlock_unlock(&link->guard);
+    pthread_mutex_lock(&link->lock);
+    link->granted = link->granted || rc == ERR_OK;
+    pthread_mutex_unlock(&link->lock);
     return rc;
 }
 
@@ -122,6 +135,7 @@ static void *link_main(void *arg)
     pthread_mutex_lock(&link->lock);
     while (!link->stop) {
         bool lost = link->lost;
+        link->hurry = false;
         pthread_mutex_unlock(&link->lock);
         if (lost)
             reopen(link);
@@ -131,7 +145,7 @@ static void *link_main(void *arg)
         pthread_mutex_lock(&link->lock);
         int64_t until_ms = clock_mono_ms() + (link->lost ? REOPEN_PAUSE_MS : interval_ms);
         bool was_lost = link->lost;
-        while (!link->stop && link->lost == was_lost &&
+        while (!link->stop && link->lost == was_lost && (!link->hurry || was_lost) &&
                clock_cond_wait_until(&link->news, &link->lock, until_ms))
             ;
     }
@@ -175,6 +189,47 @@ enum err_code runner_link_ping(struct runner_link *link, struct bus_consumer *co
     if (failed)
         return err_set_errno(err, ERR_NOMEM, failed, "cannot start the runner's thread");
     return ERR_OK;
+}
+
+void runner_link_hurry(struct runner_link *link)
+{
+    pthread_mutex_lock(&link->lock);
+    link->hurry = true;
+    pthread_cond_signal(&link->news);
+    pthread_mutex_unlock(&link->lock);
+}
+
+bool runner_link_granted(struct runner_link *link)
+{
+    pthread_mutex_lock(&link->lock);
+    bool granted = link->granted;
+    pthread_mutex_unlock(&link->lock);
+    return granted;
+}
+
+/* The start time makes it unique among the processes that had this pid since the host booted. */
+void runner_link_name(struct runner_link *link, const char *boot_id, char *ret_text, size_t size)
+{
+    BUF_AUTO struct buf stat = BUF_INIT(4096);
+    char path[32];
+    struct err err = {0};
+    FD_AUTO int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    long pid = link->client ? (long)runner_client_pid(link->client) : 0;
+    ret_text[0] = 0;
+    (void)snprintf(path, sizeof(path), "%ld/stat", pid);
+    if (proc < 0 || pid <= 0 || fs_read(proc, path, &stat, &err) != ERR_OK)
+        return;
+    const char *at = strrchr(buf_text(&stat), ')'); /* the name before it may hold anything */
+    for (int field = 2; at && field < 22; field++)
+        at = strchr(at + 1, ' ');
+    if (at)
+        (void)snprintf(ret_text, size, "%s %ld %.*s", boot_id, pid, (int)strcspn(at + 1, " "),
+                       at + 1);
+}
+
+unsigned runner_link_opened(struct runner_link *link)
+{
+    return atomic_load(&link->opened);
 }
 
 void runner_link_hush(struct runner_link *link)

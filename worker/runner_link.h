@@ -33,8 +33,19 @@ MUST_USE enum err_code runner_link_open(const struct runner_link_setup *setup,
  * then another one is started soon. */
 MUST_USE enum err_code runner_link_ping(struct runner_link *link, struct bus_consumer *consumer,
                                         struct err *err);
+/* A witness has just spoken: ping at once. */
+void runner_link_hurry(struct runner_link *link);
+/* A ping was answered: what the runner grants is what this incarnation said, and nothing longer
+ * that a former one had said. */
+bool runner_link_granted(struct runner_link *link);
+/* Names the runner's process for all time: boot, pid and start. "" if that cannot be known. Before
+ * runner_link_ping(). */
+void runner_link_name(struct runner_link *link, const char *boot_id, char *ret_text, size_t size);
 /* Ends the pings; calls go on. */
 void runner_link_hush(struct runner_link *link);
+/* How often a runner was connected: another number than before may mean another runner, and what it
+ * knows has been told by then. */
+unsigned runner_link_opened(struct runner_link *link);
 /* stop_if_idle: the runner ends if it has no job. NULL is allowed. */
 void runner_link_close(struct runner_link *link, bool stop_if_idle);
 

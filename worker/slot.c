@@ -61,7 +61,7 @@ void slot_finish(struct slot *slot)
     if (slot->working && all->busy - all->working < all->setup.ahead) {
         slots_make_room(slot);
         slots_count(all);
-        if (all->queue_count)
+        if (all->queue_count || all->aside_count)
             slots_wake_one(all);
     }
     pthread_mutex_unlock(&all->lock);
@@ -108,6 +108,23 @@ struct bus_delivery *slot_take_delivery(struct slot *slot)
     struct bus_delivery *delivery = TAKE(slot->delivery);
     pthread_mutex_unlock(&slot->all->lock);
     return delivery;
+}
+
+bool slot_set_aside(struct slot *slot, int64_t due_ms)
+{
+    struct slots *all = slot->all;
+    pthread_mutex_lock(&all->lock);
+    bool kept = !all->stop && all->receive && slot->delivery && !slot->delivery_lost &&
+                all->aside_count < all->setup.aside;
+    if (kept) {
+        unsigned at = all->aside_count++;
+        for (; at > 0 && all->aside[at - 1].due_ms > due_ms; at--)
+            all->aside[at] = all->aside[at - 1];
+        all->aside[at] = (struct waiting){TAKE(slot->delivery), due_ms};
+        slots_count(all);
+    }
+    pthread_mutex_unlock(&all->lock);
+    return kept;
 }
 
 void slot_settle(struct slot *slot, enum bus_settle how)

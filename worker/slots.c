@@ -4,6 +4,8 @@
 #include "common/base/clock.h"
 #include "worker/slots_body.h"
 
+#include <assert.h>
+
 #define SLOT_STACK_BYTES ((size_t)256 * 1024)
 
 enum err_code slots_start_threads(struct slots *all, unsigned from, unsigned to, struct err *err)
@@ -39,7 +41,8 @@ enum err_code slots_open(const struct slots_setup *setup, struct slots **ret_slo
     all->items = calloc(all->item_count, sizeof(*all->items));
     all->queue = calloc(setup->count + setup->ahead, sizeof(*all->queue));
     all->adopted = calloc(setup->threads, sizeof(*all->adopted));
-    if (!all->items || !all->queue || !all->adopted) {
+    all->aside = calloc(setup->aside + 1, sizeof(*all->aside));
+    if (!all->items || !all->queue || !all->adopted || !all->aside) {
         all->item_count = 0;
         return err_set(err, ERR_NOMEM, "no memory for %u slots", setup->threads);
     }
@@ -71,6 +74,7 @@ void slots_free(struct slots *all)
     if (!all)
         return;
     slots_join(all);
+    assert(all->queue_count + all->aside_count == 0); /* slots_stop() gave them back */
     for (unsigned i = 0; i < all->item_count; i++)
         pthread_cond_destroy(&all->items[i].news);
     pthread_cond_destroy(&all->idle);
@@ -78,6 +82,7 @@ void slots_free(struct slots *all)
     pthread_mutex_destroy(&all->channels_lock);
     free(all->items);
     free(all->queue);
+    free(all->aside);
     free(all->adopted);
     free(all);
 }
@@ -111,20 +116,33 @@ void slots_offer(struct slots *all, struct bus_delivery **take_delivery)
         bus_settle(take_delivery, BUS_REQUEUE);
 }
 
+struct bus_delivery *slots_take_out(struct waiting *list, unsigned *count, unsigned at)
+{
+    struct bus_delivery *taken = list[at].delivery;
+    --*count;
+    memmove(&list[at], &list[at + 1], (*count - at) * sizeof(struct waiting));
+    return taken;
+}
+
+/* Under the lock; NULL: it is not in this list. */
+static struct bus_delivery *drop(struct waiting *list, unsigned *count,
+                                 const struct bus_delivery *delivery)
+{
+    for (unsigned i = 0; i < *count; i++) {
+        if (list[i].delivery == delivery)
+            return slots_take_out(list, count, i);
+    }
+    return NULL;
+}
+
 void slots_lose(struct slots *all, const struct bus_delivery *delivery)
 {
-    struct bus_delivery *dropped = NULL;
     pthread_mutex_lock(&all->lock);
-    for (unsigned i = 0; i < all->queue_count; i++) {
-        if (all->queue[i].delivery != delivery)
-            continue;
-        dropped = all->queue[i].delivery;
-        all->queue_count--;
-        memmove(&all->queue[i], &all->queue[i + 1],
-                (all->queue_count - i) * sizeof(struct waiting));
+    struct bus_delivery *dropped = drop(all->queue, &all->queue_count, delivery);
+    if (!dropped)
+        dropped = drop(all->aside, &all->aside_count, delivery);
+    if (dropped)
         slots_count(all);
-        break;
-    }
     for (unsigned i = 0; i < all->item_count && !dropped; i++) {
         struct slot *slot = &all->items[i];
         if (slot->delivery != delivery)
@@ -147,6 +165,21 @@ void slots_adopt(struct slots *all, void *adopted, const struct uuid *job, uint6
     pthread_mutex_unlock(&all->lock);
 }
 
+/* The delivery that came last; false: none waits. */
+static bool take_back(struct slots *all, struct bus_delivery **ret_delivery)
+{
+    pthread_mutex_lock(&all->lock);
+    bool waits = all->queue_count + all->aside_count > 0;
+    if (all->queue_count > 0)
+        *ret_delivery = all->queue[--all->queue_count].delivery;
+    else if (waits)
+        *ret_delivery = all->aside[--all->aside_count].delivery;
+    slots_count(all);
+    slots_wake_all(all);
+    pthread_mutex_unlock(&all->lock);
+    return waits;
+}
+
 void slots_stop(struct slots *all)
 {
     struct bus_delivery *back = NULL;
@@ -154,17 +187,8 @@ void slots_stop(struct slots *all)
     all->stop = true;
     pthread_mutex_unlock(&all->lock);
     slots_receive(all, false);
-    do {
-        back = NULL;
-        pthread_mutex_lock(&all->lock);
-        if (all->queue_count)
-            back = all->queue[--all->queue_count].delivery;
-        slots_count(all);
-        slots_wake_all(all);
-        pthread_mutex_unlock(&all->lock);
-        if (back)
-            bus_settle(&back, BUS_REQUEUE);
-    } while (back);
+    while (take_back(all, &back))
+        bus_settle(&back, BUS_REQUEUE); /* takes `back`: it says nothing about what still waits */
 }
 
 /* Under the lock. */

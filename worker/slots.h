@@ -35,13 +35,14 @@ enum slot_mail {
 struct slots_counts {
     unsigned working;   /* from the claim to the end of the run */
     unsigned finishing; /* their run has ended */
-    unsigned waiting;   /* deliveries without a slot */
+    unsigned waiting;   /* deliveries without a slot, those set aside among them */
 };
 
 struct slots_setup {
     unsigned count;   /* slots of the configuration: deliveries are taken for these */
     unsigned threads; /* at least count; more when more runs were found than there are slots */
     unsigned ahead;   /* further deliveries, and jobs that finish beside those at work; 0: none */
+    unsigned aside;   /* so many more may be set aside; 0: none */
     void *arg;
     /* Drives a delivery (slot_delivery()) or an adopted run (adopted, given to it). */
     void (*work)(void *arg, struct slot *slot, void *adopted);
@@ -115,6 +116,10 @@ unsigned slot_mail(struct slot *slot);
 void slot_take_exit(struct slot *slot, struct runner_record *ret_record);
 /* Settles the delivery, if there is one. */
 void slot_settle(struct slot *slot, enum bus_settle how);
+/* Keeps the delivery until due_ms (clock_mono_ms), when a slot is given it again: this one is free
+ * for another meanwhile, and a further channel is wanted. false: as many are kept as may be, or
+ * there is none to be kept. */
+MUST_USE bool slot_set_aside(struct slot *slot, int64_t due_ms);
 /* Takes the delivery out of the slot, to give it to another. */
 struct bus_delivery *slot_take_delivery(struct slot *slot);
 

@@ -39,7 +39,7 @@ struct adopted {
 
 struct waiting {
     struct bus_delivery *delivery;
-    int64_t due_ms; /* it is given back then */
+    int64_t due_ms; /* it is given back then; set aside: looked at again */
 };
 
 struct slots {
@@ -59,6 +59,8 @@ struct slots {
     unsigned adopted_count;
     struct waiting *queue; /* a list, oldest first */
     unsigned queue_count;
+    struct waiting *aside; /* a list, in order of due_ms */
+    unsigned aside_count;
     struct ahead ahead;
     bool growing, grown;    /* threads for setup.ahead are being started; are there */
     bool below;             /* fewer than count deliveries are here ... */
@@ -78,6 +80,8 @@ void slots_count(struct slots *all);
 /* The slot's job does not count as one at work any more. */
 void slots_make_room(struct slot *slot);
 
+/* slots.c; under the lock: takes the item at `at` out of the list. */
+struct bus_delivery *slots_take_out(struct waiting *list, unsigned *count, unsigned at);
 /* slots.c: the threads from .. to - 1. */
 MUST_USE enum err_code slots_start_threads(struct slots *all, unsigned from, unsigned to,
                                            struct err *err);

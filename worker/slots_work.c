@@ -18,7 +18,7 @@ void slots_tell_channels(struct slots *all)
     pthread_mutex_lock(&all->channels_lock);
     pthread_mutex_lock(&all->lock);
     bool ahead = all->ahead.on && all->grown;
-    unsigned most = all->setup.count + (ahead ? all->setup.ahead : 0);
+    unsigned most = all->setup.count + (ahead ? all->setup.ahead : 0) + all->aside_count;
     unsigned without = all->adopted_count;
     for (unsigned i = 0; i < all->item_count; i++)
         without += all->items[i].busy && all->items[i].delivery_lost;
@@ -34,7 +34,8 @@ void slots_tell_channels(struct slots *all)
 void slots_count(struct slots *all)
 {
     unsigned here = all->busy + all->queue_count;
-    struct slots_counts counts = {all->working, all->busy - all->working, all->queue_count};
+    struct slots_counts counts = {all->working, all->busy - all->working,
+                                  all->queue_count + all->aside_count};
     if (here < all->setup.count && !all->below)
         all->below_since_ms = clock_mono_ms();
     else if (here >= all->setup.count && all->below)
@@ -52,6 +53,9 @@ static int64_t look_ms(const struct slots *all)
     int64_t due_ms = all->ahead.on ? all->ahead.until_ms : 0;
     if (all->queue_count && (due_ms == 0 || all->queue[0].due_ms < due_ms))
         due_ms = all->queue[0].due_ms;
+    bool room = all->working < all->setup.count; /* else who makes room looks */
+    if (all->aside_count && room && (due_ms == 0 || all->aside[0].due_ms < due_ms))
+        due_ms = all->aside[0].due_ms;
     return due_ms;
 }
 
@@ -123,15 +127,12 @@ static void take_adopted(struct slot *slot)
     pthread_cond_broadcast(&all->idle);
 }
 
-static void take_waiting(struct slot *slot, bool works)
+static void take_waiting(struct slot *slot, struct waiting *list, unsigned *count, bool works)
 {
-    struct slots *all = slot->all;
     begin(slot, works);
-    slot->delivery = all->queue[0].delivery;
+    slot->delivery = slots_take_out(list, count, 0);
     slot->delivery_lost = false;
-    all->queue_count--;
-    memmove(&all->queue[0], &all->queue[1], all->queue_count * sizeof(struct waiting));
-    slots_count(all);
+    slots_count(slot->all);
 }
 
 /* Nobody waits here for long, nor for a slot that takes nothing any more. */
@@ -159,12 +160,21 @@ static enum next choose(struct slot *slot)
     if (all->stop)
         return NEXT_END;
     bool takes = all->receive || !all->setup.give_back;
+    bool due = all->aside_count && now_ms >= all->aside[0].due_ms;
+    if (takes && due && all->working < all->setup.count) {
+        take_waiting(slot, all->aside, &all->aside_count, true);
+        return NEXT_WORK;
+    }
     if (takes && all->queue_count && all->working < all->setup.count) {
-        take_waiting(slot, true);
+        take_waiting(slot, all->queue, &all->queue_count, true);
         return NEXT_WORK;
     }
     if (is_late(all, now_ms)) {
-        take_waiting(slot, false);
+        take_waiting(slot, all->queue, &all->queue_count, false);
+        return NEXT_GIVE_BACK;
+    }
+    if (!takes && all->aside_count) {
+        take_waiting(slot, all->aside, &all->aside_count, false);
         return NEXT_GIVE_BACK;
     }
     return ahead_expired(&all->ahead, now_ms) ? NEXT_CHANNELS : NEXT_REST;

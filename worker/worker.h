@@ -18,6 +18,8 @@
 #include "common/store/worker_store.h"
 #include "worker/announcer.h"
 #include "worker/commands.h"
+#include "worker/confinement.h"
+#include "worker/discard.h"
 #include "worker/heart.h"
 #include "worker/runner_link.h"
 #include "worker/slots.h"
@@ -43,6 +45,7 @@ struct worker {
     struct announcer *announcer;
     char work_dir[WORKER_PATH_SIZE]; /* <work_root>/<name> */
     char runner_path[WORKER_PATH_SIZE];
+    struct confinement confinement; /* of its jobs */
     int work_fd;
     int archive_fd;
     struct uuid home; /* kept by work_dir: tells its workers from those of equal names elsewhere */
@@ -56,9 +59,14 @@ struct worker {
     _Atomic(struct slots *) slots; /* callbacks may come before and after there are any */
     _Atomic(struct commands *) commands;
     struct runner_link *runner;
+    struct runner_job *found; /* the runner's list at the start of this incarnation */
+    size_t found_count;
+    char runner_text[WORKER_RUNNER_SIZE]; /* which runner that was; "": not known */
     struct bus_consumer *consumer;
     struct heart *heart;
+    struct discard *discard;
     struct fleet *fleet;
+    atomic_bool leases_differ; /* of this worker and others of its site: shown by /readyz */
     atomic_bool fenced;        /* the whole worker: it was declared dead, or must assume so */
     atomic_bool draining;      /* or not receiving yet */
     atomic_bool told_to_drain; /* by its row: it takes no further jobs */

@@ -32,6 +32,9 @@ struct config_flag flags_dev[] = {
 
 #define RESTART_PAUSE_MS 1000
 #define STATUS_EVERY_MS 1000
+/* A server that ends so often, each time sooner than this, does not stay up. */
+#define SERVER_RESTARTS_MAX 5
+#define SERVER_STAYS_MS 60000
 #define STOP_WAIT_MS 60000
 
 static int progress_fd = STDERR_FILENO;
@@ -114,7 +117,31 @@ static void revive(struct stack *stack)
     }
 }
 
-/* Until a signal asks for the end, or a server that others need has gone. */
+/* The programs wait for it meanwhile, and nothing that they were given is lost. */
+static bool revive_server(struct stack *stack, enum stack_child which, struct err *err)
+{
+    char text[160];
+    struct child *child = &stack->children[which];
+    int64_t ran_ms = clock_mono_ms() - child->started_ms;
+    if (child_runs(child) || ran_ms < RESTART_PAUSE_MS)
+        return true;
+    if (ran_ms >= SERVER_STAYS_MS)
+        child->restarts = 0;
+    if (child->restarts >= SERVER_RESTARTS_MAX) {
+        (void)err_set(err, ERR_STATE,
+                      "%s ended %d times, each within %d s of its start; %s/log/%s.log tells why",
+                      child->name, SERVER_RESTARTS_MAX + 1, SERVER_STAYS_MS / 1000, stack->state,
+                      child->name);
+        return false;
+    }
+    child->restarts++;
+    (void)snprintf(text, sizeof(text), "%s ended: starting it again (%u of %d)", child->name,
+                   child->restarts, SERVER_RESTARTS_MAX);
+    tell(text);
+    return stack_start_server(stack, which, err) == ERR_OK;
+}
+
+/* Until a signal asks for the end, or a server that others need cannot be kept up. */
 static int supervise(struct stack *stack, int signals)
 {
     struct err err = {0};
@@ -127,9 +154,8 @@ static int supervise(struct stack *stack, int signals)
             return CLI_DONE;
         (void)child_reap(stack->children, CHILD_COUNT);
         for (int i = CHILD_EPMD; i < CHILD_WEB; i++) {
-            if (!child_runs(&stack->children[i]))
-                return cli_fail(CLI_REFUSED, "%s ended; %s/log/%s.log tells why",
-                                stack->children[i].name, stack->state, stack->children[i].name);
+            if (!revive_server(stack, (enum stack_child)i, &err))
+                return cli_fail_err(CLI_REFUSED, &err);
         }
         revive(stack);
         (void)!stack_write_status(stack, true, &err);

@@ -5,6 +5,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/fs.h"
+#include "common/base/user.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -38,16 +39,25 @@ static void add(struct environment *env, const char *format, ...)
 }
 
 /* Secrets go as files: an environment can be read by whoever may look at the process. */
-static void add_servers(struct environment *env, const struct stack *stack)
+static void add_servers(struct environment *env, const struct stack *stack, const char *account)
 {
     add(env, "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
     add(env, "HOME=%s", stack->state);
     add(env, "SLUICE_DB_PORT=%u", stack->children[CHILD_MARIADB].port);
-    add(env, "SLUICE_DB_PASSWORD_FILE=%s/secrets/db_password", stack->state);
+    add(env, "SLUICE_DB_USER=sluice_%s", account);
+    add(env, "SLUICE_DB_PASSWORD_FILE=%s/secrets/db_%s", stack->state, account);
     add(env, "SLUICE_AMQP_PORT=%u", stack->children[CHILD_RABBITMQ].port);
     add(env, "SLUICE_AMQP_PASSWORD_FILE=%s/secrets/amqp_password", stack->state);
     add(env, "SLUICE_ARCHIVE_ROOT=%s/archive", stack->state);
     add(env, "SLUICE_WEBHOOK_ALLOW_NETWORKS=127.0.0.0/8,::1"); /* receivers that one tries out */
+}
+
+bool stack_jobs_stay_root(const struct stack *stack)
+{
+    struct user nobody;
+    struct err ignored = {0};
+    return geteuid() == 0 && (user_find("nobody", &nobody, &ignored) != ERR_OK ||
+                              user_may_enter(&nobody, stack->state, &ignored) != ERR_OK);
 }
 
 static void add_worker(struct environment *env, const struct stack *stack, const char *queue,
@@ -58,24 +68,28 @@ static void add_worker(struct environment *env, const struct stack *stack, const
     add(env, "SLUICE_WORKER_NAME=%s", queue);
     add(env, "SLUICE_WORKER_SLOTS=%u", slots);
     add(env, "SLUICE_WORKER_WORK_ROOT=%s/work", stack->state);
+    add(env, "SLUICE_WORKER_DENY_PATHS=%s", stack->state);
+    if (stack_jobs_stay_root(stack))
+        add(env, "SLUICE_WORKER_JOB_USER=root");
     add(env, "SLUICE_WORKER_DRAIN_MS=2000");
     add(env, "SLUICE_DB_POOL_SIZE=8");
 }
 
 static const struct {
     const char *program;
+    const char *account; /* of stack_accounts */
     const char *section; /* of the settings: where its monitor's port stands */
     const char *queue;   /* a worker's */
     unsigned slots;
 } programs[CHILD_COUNT] = {
-    [CHILD_WEB] = {.program = "sluice-web"},
-    [CHILD_WORKER_DEFAULT] = {"sluice-worker", "WORKER", "default", 4},
-    [CHILD_WORKER_QUICK] = {"sluice-worker", "WORKER", "quick", 4},
-    [CHILD_WORKER_LONG] = {"sluice-worker", "WORKER", "long", 2},
-    [CHILD_RECOVERY] = {.program = "sluice-recovery", .section = "RECOVERY"},
-    [CHILD_ALTERNATE] = {.program = "sluice-alternate", .section = "ALTERNATE"},
-    [CHILD_DEADLETTER] = {.program = "sluice-deadletter", .section = "DEADLETTER"},
-    [CHILD_WEBHOOK] = {.program = "sluice-webhook", .section = "WEBHOOK"},
+    [CHILD_WEB] = {.program = "sluice-web", .account = "web"},
+    [CHILD_WORKER_DEFAULT] = {"sluice-worker", "worker", "WORKER", "default", 4},
+    [CHILD_WORKER_QUICK] = {"sluice-worker", "worker", "WORKER", "quick", 4},
+    [CHILD_WORKER_LONG] = {"sluice-worker", "worker", "WORKER", "long", 2},
+    [CHILD_RECOVERY] = {"sluice-recovery", "recovery", "RECOVERY", NULL, 0},
+    [CHILD_ALTERNATE] = {"sluice-alternate", "reader", "ALTERNATE", NULL, 0},
+    [CHILD_DEADLETTER] = {"sluice-deadletter", "reader", "DEADLETTER", NULL, 0},
+    [CHILD_WEBHOOK] = {"sluice-webhook", "webhook", "WEBHOOK", NULL, 0},
 };
 
 enum err_code stack_start_program(struct stack *stack, enum stack_child which, struct err *err)
@@ -84,7 +98,7 @@ enum err_code stack_start_program(struct stack *stack, enum stack_child which, s
     char program[STACK_PATH_SIZE + 32];
     struct environment env = {.count = 0};
     (void)snprintf(program, sizeof(program), "%s/%s", stack->bin, programs[which].program);
-    add_servers(&env, stack);
+    add_servers(&env, stack, programs[which].account);
     if (which == CHILD_WEB) {
         add(&env, "SLUICE_WEB_PORT=%u", child->port);
         add(&env, "SLUICE_AUTH_KEYS_DIR=%s/keys", stack->state);

@@ -39,14 +39,21 @@ static enum err_code write_init_file(const struct stack *stack, struct err *err)
     enum err_code rc = fs_make_dirs(stack->state_dir, "secrets", 0700, &dir, err);
     if (rc)
         return rc;
-    BUF_AUTO struct buf sql = BUF_INIT(4096);
+    BUF_AUTO struct buf sql = BUF_INIT(8192);
+    /* Nobody is root over the network, nor anybody without a password. */
     buf_addf(&sql,
+             "ALTER USER 'root'@'localhost' IDENTIFIED VIA unix_socket;\n"
+             "DELETE FROM mysql.global_priv WHERE User = '' OR (User = 'root' AND Host <> "
+             "'localhost');\n"
+             "FLUSH PRIVILEGES;\n"
              "CREATE DATABASE IF NOT EXISTS sluice CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;\n"
              "CREATE USER IF NOT EXISTS 'sluice'@'127.0.0.1' IDENTIFIED BY '%s';\n"
-             "CREATE USER IF NOT EXISTS 'sluice'@'localhost' IDENTIFIED BY '%s';\n"
-             "GRANT ALL ON sluice.* TO 'sluice'@'127.0.0.1';\n"
-             "GRANT ALL ON sluice.* TO 'sluice'@'localhost';\n",
-             stack->db_password, stack->db_password);
+             "GRANT ALL ON sluice.* TO 'sluice'@'127.0.0.1' WITH GRANT OPTION;\n"
+             "DROP USER IF EXISTS 'sluice'@'localhost';\n",
+             stack->db_password);
+    for (size_t i = 0; stack_accounts[i]; i++)
+        buf_addf(&sql, "CREATE USER IF NOT EXISTS 'sluice_%s'@'127.0.0.1' IDENTIFIED BY '%s';\n",
+                 stack_accounts[i], stack->db_passwords[i]);
     return fs_write_sync(dir, "init.sql", buf_sv(&sql), 0600, err);
 }
 
@@ -76,7 +83,8 @@ static enum err_code install_mariadb(struct stack *stack, struct err *err)
     const char *const argv[] = {program,
                                 "--no-defaults",
                                 datadir,
-                                "--auth-root-authentication-method=normal",
+                                "--auth-root-authentication-method=socket",
+                                "--auth-root-socket-user=root",
                                 "--skip-test-db",
                                 "--force", /* even where no host name can be looked up */
                                 geteuid() == 0 ? "--user=root" : "--skip-name-resolve",
@@ -106,10 +114,13 @@ static enum err_code start_mariadb(struct stack *stack, struct err *err)
     char port[ARG_SIZE];
     char init[ARG_SIZE];
     char pid_file[ARG_SIZE];
+    char files[ARG_SIZE];
     const char *program = NULL;
     enum err_code rc = find_program(paths, "mariadb-server", &program, err);
     if (rc == ERR_OK)
         rc = make_mariadb_tmp(stack, tmp, err);
+    if (rc == ERR_OK)
+        rc = fs_make_dirs(stack->state_dir, "mariadb/files", 0700, NULL, err);
     if (rc == ERR_OK)
         rc = write_init_file(stack, err);
     if (rc)
@@ -118,6 +129,7 @@ static enum err_code start_mariadb(struct stack *stack, struct err *err)
     (void)snprintf(port, sizeof(port), "--port=%u", child->port);
     (void)snprintf(init, sizeof(init), "--init-file=%s/secrets/init.sql", stack->state);
     (void)snprintf(pid_file, sizeof(pid_file), "--pid-file=%s/mariadb/pid", stack->state);
+    (void)snprintf(files, sizeof(files), "--secure-file-priv=%s/mariadb/files", stack->state);
     /* the socket's name is relative to the data folder, so that no long path can pass its limit */
     const char *const argv[] = {program,
                                 "--no-defaults",
@@ -125,6 +137,7 @@ static enum err_code start_mariadb(struct stack *stack, struct err *err)
                                 port,
                                 init,
                                 pid_file,
+                                files,
                                 "--socket=mariadb.sock",
                                 "--bind-address=127.0.0.1",
                                 "--skip-name-resolve",
@@ -179,8 +192,7 @@ static enum err_code start_epmd(struct stack *stack, struct err *err)
     const char *const argv[] = {program, "-address", "127.0.0.1", "-port", port, NULL};
     struct child_start start = {
         .argv = argv, .env = env, .folder = stack->state, .log_dir = stack->log_dir};
-    rc = child_start(child, &start, err);
-    return rc ? rc : child_wait_port(child, SERVER_START_MS, err);
+    return child_start(child, &start, err);
 }
 
 static enum err_code start_rabbitmq(struct stack *stack, struct err *err)
@@ -221,6 +233,13 @@ static enum err_code start_rabbitmq(struct stack *stack, struct err *err)
     return child_start(child, &start, err);
 }
 
+enum err_code stack_start_server(struct stack *stack, enum stack_child which, struct err *err)
+{
+    if (which == CHILD_EPMD)
+        return start_epmd(stack, err);
+    return which == CHILD_MARIADB ? start_mariadb(stack, err) : start_rabbitmq(stack, err);
+}
+
 enum err_code stack_start_servers(struct stack *stack, struct err *err)
 {
     enum err_code rc = ERR_OK;
@@ -233,6 +252,8 @@ enum err_code stack_start_servers(struct stack *stack, struct err *err)
     stack->progress("starting MariaDB and RabbitMQ");
     if (rc == ERR_OK)
         rc = start_epmd(stack, err);
+    if (rc == ERR_OK)
+        rc = child_wait_port(&stack->children[CHILD_EPMD], SERVER_START_MS, err);
     if (rc == ERR_OK)
         rc = start_rabbitmq(stack, err);
     if (rc == ERR_OK)

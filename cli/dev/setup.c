@@ -7,9 +7,16 @@
 #include "common/auth/auth_sign.h"
 #include "common/base/fs.h"
 #include "common/base/uuid.h"
+#include "common/store/account.h"
 #include "common/store/migrate.h"
 
+#include <errno.h>
+#include <sys/stat.h>
+
 #define TOKEN_DAYS 30
+const char *const stack_accounts[STACK_ACCOUNTS + 1] = {"web",    "worker",  "recovery",
+                                                        "reader", "webhook", NULL};
+
 #define DEV_KEYS "keys/" DEV_TENANT
 
 /* The secret in secrets/NAME, made at the first call. */
@@ -59,6 +66,16 @@ static void choose_ports(struct stack *stack)
     stack->dist_port = child_free_port(0);
 }
 
+/* To their own folders, if they have another user than their worker. */
+static enum err_code let_jobs_through(const struct stack *stack, struct err *err)
+{
+    FD_AUTO int work = -1;
+    enum err_code rc = fs_make_dirs(stack->state_dir, "work", 0711, &work, err);
+    if (rc == ERR_OK && fchmod(work, 0711) != 0)
+        rc = err_set_errno(err, ERR_IO, errno, "cannot open %s/work to jobs", stack->state);
+    return rc;
+}
+
 enum err_code stack_prepare(struct stack *stack, struct err *err)
 {
     static const char *const names[CHILD_COUNT] = {
@@ -83,9 +100,16 @@ enum err_code stack_prepare(struct stack *stack, struct err *err)
     for (size_t i = 0; i < ARRAY_LEN(folders) && rc == ERR_OK; i++)
         rc = fs_make_dirs(stack->state_dir, folders[i], 0700, NULL, err);
     if (rc == ERR_OK)
+        rc = let_jobs_through(stack, err);
+    if (rc == ERR_OK)
         rc = fs_make_dirs(stack->state_dir, "log", 0700, &stack->log_dir, err);
     if (rc == ERR_OK)
         rc = keep_secret(stack, "db_password", stack->db_password, err);
+    for (size_t i = 0; stack_accounts[i] && rc == ERR_OK; i++) {
+        char name[32];
+        (void)snprintf(name, sizeof(name), "db_%s", stack_accounts[i]);
+        rc = keep_secret(stack, name, stack->db_passwords[i], err);
+    }
     if (rc == ERR_OK)
         rc = keep_secret(stack, "amqp_password", stack->amqp_password, err);
     if (rc == ERR_OK)
@@ -128,8 +152,8 @@ static enum err_code make_token(const struct stack *stack, char **ret_token, str
     return auth_sign(&key, DEV_KID, &claims, ret_token, err);
 }
 
-/* What the commands that talk to the servers themselves (doctor, audit, migrate) need, for
- * SLUICE_CONFIG. */
+/* What the commands that talk to the servers themselves (doctor, audit, migrate), and a worker that
+ * is started by hand, need; for SLUICE_CONFIG. */
 static enum err_code write_config(const struct stack *stack, struct err *err)
 {
     BUF_AUTO struct buf text = BUF_INIT(8192);
@@ -139,7 +163,9 @@ static enum err_code write_config(const struct stack *stack, struct err *err)
              stack->amqp_password);
     buf_addf(&text, "[auth]\nkeys_dir = %s/keys\n", stack->state);
     buf_addf(&text, "[archive]\nroot = %s/archive\n", stack->state);
-    buf_addf(&text, "[worker]\nwork_root = %s/work\n", stack->state);
+    buf_addf(&text, "[worker]\nwork_root = %s/work\ndeny_paths = %s\n", stack->state, stack->state);
+    if (stack_jobs_stay_root(stack))
+        buf_add_text(&text, "job_user = root\n");
     return fs_write_sync(stack->state_dir, "sluice.conf", buf_sv(&text), 0600, err);
 }
 
@@ -159,7 +185,11 @@ enum err_code stack_setup(struct stack *stack, char **ret_token, struct err *err
         .acquire_timeout_ms = 5000,
     };
     stack->progress("bringing the schema up to date");
+    const struct account_site accounts = {
+        .schema = "sluice", .prefix = "sluice_", .host = "127.0.0.1"};
     enum err_code rc = migrate_run(&store, &applied, NULL, err);
+    if (rc == ERR_OK)
+        rc = account_grant(&store, &accounts, err);
     if (rc == ERR_OK)
         rc = write_config(stack, err);
     if (rc == ERR_OK)

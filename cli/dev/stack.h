@@ -32,14 +32,16 @@ enum stack_child {
 #define DEV_KID "dev"
 #define STACK_PATH_SIZE 512
 #define STACK_SECRET_SIZE 33 /* 32 hex digits and NUL */
+#define STACK_ACCOUNTS 5     /* of the database, beside the one that owns the schema */
 
 struct stack {
     char state[STACK_PATH_SIZE]; /* absolute */
     char bin[STACK_PATH_SIZE];   /* folder of our programs */
     int state_dir;
     int log_dir;
-    uint16_t dist_port; /* of the broker's Erlang node */
-    char db_password[STACK_SECRET_SIZE];
+    uint16_t dist_port;                  /* of the broker's Erlang node */
+    char db_password[STACK_SECRET_SIZE]; /* of the account that owns the schema */
+    char db_passwords[STACK_ACCOUNTS][STACK_SECRET_SIZE];
     char amqp_password[STACK_SECRET_SIZE];
     char cookie[STACK_SECRET_SIZE];
     struct child children[CHILD_COUNT];
@@ -49,10 +51,18 @@ struct stack {
     void (*progress)(const char *text);
 };
 
+/* "web" for sluice_web and its password in secrets/db_web; NULL behind the last one. */
+extern const char *const stack_accounts[STACK_ACCOUNTS + 1];
+
 /* Folders, secrets (made once), ports (kept if they are free). */
 MUST_USE enum err_code stack_prepare(struct stack *stack, struct err *err);
 /* MariaDB and RabbitMQ, both at once; returns when both answer. */
 MUST_USE enum err_code stack_start_servers(struct stack *stack, struct err *err);
+/* One of these servers, after it ended; does not wait until it answers. */
+MUST_USE enum err_code stack_start_server(struct stack *stack, enum stack_child which,
+                                          struct err *err);
+/* Jobs of a worker that is root run as nobody, who may not enter every folder (/root, say). */
+bool stack_jobs_stay_root(const struct stack *stack);
 /* Schema, settings, keys, token, profile. ret_token is to be freed. */
 MUST_USE enum err_code stack_setup(struct stack *stack, char **ret_token, struct err *err);
 /* One of our own programs; also after it ended. */

@@ -59,18 +59,28 @@ void auth_close(struct auth *auth)
 /* NULL if there is none such; without a kid, the only key that there is. */
 static const struct auth_key *pick(const struct tenant_keys *tenant, const json_t *kid)
 {
-    if (!kid)
-        return tenant->count == 1 ? &tenant->keys[0] : NULL;
-    for (size_t i = 0; i < tenant->count; i++)
-        if (strcmp(tenant->keys[i].kid, json_string_value(kid)) == 0)
-            return &tenant->keys[i];
-    return NULL;
+    const struct auth_key *only = NULL;
+    size_t count = 0;
+    for (size_t i = 0; i < tenant->count; i++) {
+        const struct auth_key *key = &tenant->keys[i];
+        if (atomic_load(&tenant->gone[i]))
+            continue;
+        if (kid && strcmp(key->kid, json_string_value(kid)) == 0)
+            return key;
+        only = key;
+        count++;
+    }
+    return !kid && count == 1 ? only : NULL;
 }
 
-/* The key is within the tenant's keys, which are lent. */
+struct found_key {
+    struct tenant_keys *tenant; /* lent */
+    const struct auth_key *key; /* within it */
+    uint64_t stamp;             /* before it was picked: it may go meanwhile */
+};
+
 static enum err_code find_key(struct auth *auth, const struct token *token,
-                              struct tenant_keys **ret_tenant, const struct auth_key **ret_key,
-                              struct err *err)
+                              struct found_key *ret_found, struct err *err)
 {
     struct sv name;
     enum err_code rc = token_tenant(token, &auth->cfg, &name, err);
@@ -80,11 +90,12 @@ static enum err_code find_key(struct auth *auth, const struct token *token,
         if (look > 0) /* perhaps the key is new */
             key_store_refresh(auth->keys, auth->cfg.unknown_ms, true);
         AUTO(tenant_keys_free) struct tenant_keys *tenant = key_store_find(auth->keys, name);
+        uint64_t stamp = tenant ? atomic_load(&tenant->stamp) : 0;
         const struct auth_key *key = tenant ? pick(tenant, token->kid) : NULL;
         if (!key)
             continue;
-        *ret_key = key;
-        *ret_tenant = TAKE(tenant);
+        *ret_found = (struct found_key){.key = key, .stamp = stamp};
+        ret_found->tenant = TAKE(tenant);
         return ERR_OK;
     }
     return err_set(err, ERR_UNAUTHENTICATED, "tenant %.*s has no key %.128s", SV_ARG(name),
@@ -95,18 +106,19 @@ static enum err_code check_token(struct auth *auth, struct sv text, struct ident
                                  uint64_t *ret_stamp, struct err *err)
 {
     TOKEN_AUTO struct token token;
-    AUTO(tenant_keys_free) struct tenant_keys *tenant = NULL;
-    const struct auth_key *key = NULL;
+    struct found_key found = {0};
     enum err_code rc = token_parse(text, &token, err);
     if (!rc)
-        rc = find_key(auth, &token, &tenant, &key, err);
+        rc = find_key(auth, &token, &found, err);
+    AUTO(tenant_keys_free) struct tenant_keys *tenant = found.tenant;
     if (!rc)
-        rc = token_verify(&token, key, err);
+        rc = token_verify(&token, found.key, err);
     if (!rc)
         rc = token_identity(&token, &auth->cfg, ret_identity, err);
     if (rc || !tenant)
         return rc;
-    *ret_stamp = tenant->stamp;
+    ret_identity->key = found.key->id;
+    *ret_stamp = found.stamp;
     return ERR_OK;
 }
 
@@ -121,7 +133,7 @@ static bool is_remembered(struct auth *auth, const unsigned char *digest,
         return false;
     AUTO(tenant_keys_free)
     struct tenant_keys *tenant = key_store_find(auth->keys, sv_of(identity.tenant));
-    if (!tenant || tenant->stamp != stamp)
+    if (!tenant || atomic_load(&tenant->stamp) != stamp)
         return false;
     *ret_identity = identity;
     return true;
@@ -169,6 +181,29 @@ enum err_code auth_check(struct auth *auth, struct sv authorization, struct iden
     if (rc == ERR_NOMEM)
         return err_set(err, rc, "out of memory while a token was checked");
     return err_set(err, ERR_UNAUTHENTICATED, "the token is not valid");
+}
+
+const char *auth_ended(struct auth *auth, const struct identity *identity)
+{
+    if (clock_wall_s() >= identity->expires_s + auth->cfg.leeway_s)
+        return "the token has expired";
+    AUTO(tenant_keys_free)
+    struct tenant_keys *tenant = key_store_find(auth->keys, sv_of(identity->tenant));
+    for (size_t i = 0; tenant && i < tenant->count; i++) {
+        if (tenant->keys[i].id == identity->key && !atomic_load(&tenant->gone[i]))
+            return NULL;
+    }
+    return "the key of the token was removed";
+}
+
+void auth_look(struct auth *auth)
+{
+    key_store_refresh(auth->keys, auth->cfg.rescan_ms, false);
+}
+
+struct auth_trouble auth_trouble(struct auth *auth)
+{
+    return key_store_trouble(auth->keys);
 }
 
 void auth_rescan(struct auth *auth)

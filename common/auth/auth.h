@@ -29,7 +29,8 @@ struct identity {
     char tenant[AUTH_TENANT_SIZE];
     char user[AUTH_USER_SIZE];
     unsigned roles;    /* bit 1u << role; a stronger role brings the weaker ones along */
-    int64_t expires_s; /* of the token, since 1970 */
+    int64_t expires_s; /* of the token, since 1970; auth.leeway_s more are forgiven */
+    uint64_t key;      /* that signed it */
 };
 
 struct auth_config { /* texts are borrowed until auth_close */
@@ -50,7 +51,8 @@ struct auth; /* opaque: the body is in auth.c */
 /* The auth.* settings; cfg must live as long as the result. */
 struct auth_config auth_config_of(const struct config *cfg);
 
-/* ERR_CONFIG if keys_dir cannot be read. Single bad keys are logged and left out. */
+/* ERR_CONFIG if keys_dir cannot be read. Later, what cannot be read opens nothing: a key counts
+ * while its file is seen to be as it was. Single bad keys are logged and left out. */
 MUST_USE enum err_code auth_open(const struct auth_config *cfg, struct auth **ret_auth,
                                  struct err *err);
 void auth_close(struct auth *auth); /* NULL is allowed */
@@ -61,6 +63,20 @@ void auth_close(struct auth *auth); /* NULL is allowed */
 MUST_USE enum err_code auth_check(struct auth *auth, struct sv authorization,
                                   struct identity *ret_identity, char *detail, size_t size,
                                   struct err *err);
+
+/* Why what was let in would not be now, in words for the client; NULL while it would. For what goes
+ * on longer than a request: the token may expire, and its key may be removed. As of the last look
+ * at the folders. */
+const char *auth_ended(struct auth *auth, const struct identity *identity);
+/* Looks at the folders if the last look is some seconds old. It may take a while: hold no lock. */
+void auth_look(struct auth *auth);
+
+struct auth_trouble {
+    bool all;       /* keys_dir itself cannot be read */
+    size_t folders; /* of tenants that cannot, or are too many */
+};
+/* What of the folders could not be read at the last look. */
+struct auth_trouble auth_trouble(struct auth *auth);
 
 /* Looks at the folders now, as a token that is checked does from time to time. */
 void auth_rescan(struct auth *auth);

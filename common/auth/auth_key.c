@@ -2,10 +2,14 @@
 #include "common/auth/auth_key.h"
 
 #include <openssl/bio.h>
+#include <openssl/bn.h>
+#include <openssl/core_names.h>
 #include <openssl/pem.h>
 
 #define RSA_BITS_MIN 2048
-#define RSA_BITS_MAX 8192 /* more only makes checking slow */
+#define RSA_BITS_MAX 8192    /* more only makes checking slow */
+#define EXPONENT_BITS_MIN 17 /* an odd number of 17 bits is 65537 or more */
+#define EXPONENT_BITS_MAX 64
 
 static const char *const alg_names[] = {
     [AUTH_RS256] = "RS256", [AUTH_ES256] = "ES256", [AUTH_HS256] = "HS256"};
@@ -35,6 +39,24 @@ int auth_no_passphrase(char *text, int size, int writing, void *unused)
     return -1;
 }
 
+/* With e = 1 a signature is the padded digest, which anybody can write; with 3 faulty paddings have
+ * been forged. A large one makes each check slow. */
+static enum err_code check_exponent(const EVP_PKEY *pkey, struct err *err)
+{
+    BIGNUM *e = NULL;
+    if (!EVP_PKEY_get_bn_param(pkey, OSSL_PKEY_PARAM_RSA_E, &e))
+        return err_set(err, ERR_CONFIG, "the key has no public exponent");
+    bool good =
+        BN_is_odd(e) && BN_num_bits(e) >= EXPONENT_BITS_MIN && BN_num_bits(e) <= EXPONENT_BITS_MAX;
+    BN_free(e);
+    if (!good)
+        return err_set(err, ERR_CONFIG,
+                       "the public exponent of an RSA key is odd and from 65537 up to %d bits: "
+                       "make a key with 65537",
+                       EXPONENT_BITS_MAX);
+    return ERR_OK;
+}
+
 enum err_code auth_key_alg(const EVP_PKEY *pkey, enum auth_alg *ret_alg, struct err *err)
 {
     int bits = EVP_PKEY_get_bits(pkey);
@@ -44,7 +66,7 @@ enum err_code auth_key_alg(const EVP_PKEY *pkey, enum auth_alg *ret_alg, struct 
             return err_set(err, ERR_CONFIG, "an RSA key has %d to %d bits, not %d", RSA_BITS_MIN,
                            RSA_BITS_MAX, bits);
         *ret_alg = AUTH_RS256;
-        return ERR_OK;
+        return check_exponent(pkey, err);
     }
     if (!EVP_PKEY_is_a(pkey, "EC"))
         return err_set(err, ERR_CONFIG, "the key is neither RSA nor EC");

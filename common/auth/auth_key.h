@@ -16,6 +16,8 @@
 struct auth_key {
     char kid[AUTH_KID_SIZE];
     enum auth_alg alg;
+    bool in_jwks;         /* its file is jwks.json, else KID.pem or KID.hs256 */
+    uint64_t id;          /* of its name and bytes; a key that is replaced has another */
     unsigned char *bytes; /* public key in PEM, or the secret */
     size_t size;
 };

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "common/auth/key_store.h"
+#include "common/auth/key_scan_internal.h"
 
 #include "common/base/buf.h"
 #include "common/base/fs.h"
 #include "common/base/log.h"
+#include "common/base/openssl.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -80,27 +81,16 @@ static enum err_code list_files(DIR *dir, struct listing *ret_files, struct err 
     return ERR_OK;
 }
 
-static void mix(uint64_t *hash, const void *bytes, size_t size)
-{
-    for (size_t i = 0; i < size; i++) /* FNV-1a */
-        *hash = (*hash ^ ((const unsigned char *)bytes)[i]) * UINT64_C(1099511628211);
-}
-
 /* Changes whenever a file comes, goes or is written. */
 static uint64_t signature_of(int dir_fd, const struct listing *files)
 {
     uint64_t hash = UINT64_C(14695981039346656037);
     for (size_t i = 0; i < files->count; i++) {
-        struct stat st = {0};
-        if (fstatat(dir_fd, files->names[i], &st, 0) != 0)
-            st = (struct stat){0};
-        mix(&hash, files->names[i], strlen(files->names[i]) + 1);
-        mix(&hash, &st.st_ino, sizeof(st.st_ino));
-        mix(&hash, &st.st_size, sizeof(st.st_size));
-        mix(&hash, &st.st_mtim, sizeof(st.st_mtim));
-        mix(&hash, &st.st_ctim, sizeof(st.st_ctim));
+        uint64_t signature = key_file_signature(dir_fd, files->names[i]);
+        key_mix(&hash, files->names[i], strlen(files->names[i]) + 1);
+        key_mix(&hash, &signature, sizeof(signature));
     }
-    return hash;
+    return hash | 1;
 }
 
 static void note_refused(const char *tenant, const char *file, const struct err *err)
@@ -109,9 +99,25 @@ static void note_refused(const char *tenant, const char *file, const struct err 
               LOG_S("reason", err->text));
 }
 
-/* Takes the key over; a kid that is there already stays what it was. */
-static void add_key(struct tenant_keys *tenant, const char *file, struct auth_key *key)
+static uint64_t id_of(const struct auth_key *key)
 {
+    unsigned char digest[EVP_MAX_MD_SIZE] = {0};
+    uint64_t id = 0;
+    (void)EVP_Digest(key->bytes, key->size, digest, NULL, EVP_sha256(), NULL);
+    memcpy(&id, digest, sizeof(id));
+    key_mix(&id, key->kid, strlen(key->kid));
+    return id;
+}
+
+struct source { /* a file that is read */
+    const char *file;
+    uint64_t signature; /* before it was */
+};
+
+/* Takes the key over; a kid that is there already stays what it was. */
+static void add_key(struct tenant_keys *tenant, const struct source *source, struct auth_key *key)
+{
+    const char *file = source->file;
     struct err err = {0};
     for (size_t i = 0; i < tenant->count && !err.code; i++)
         if (strcmp(tenant->keys[i].kid, key->kid) == 0)
@@ -123,11 +129,14 @@ static void add_key(struct tenant_keys *tenant, const char *file, struct auth_ke
         auth_key_clear(key);
         return;
     }
+    key->id = id_of(key);
+    key->in_jwks = strcmp(file, "jwks.json") == 0;
+    tenant->files[tenant->count] = source->signature;
     tenant->keys[tenant->count++] = *key;
 }
 
-static enum err_code load_jwks(struct tenant_keys *tenant, const char *file, struct sv text,
-                               struct err *err)
+static enum err_code load_jwks(struct tenant_keys *tenant, const struct source *source,
+                               struct sv text, struct err *err)
 {
     JSON_AUTO json_t *root = json_loadb(text.ptr, text.len, JSON_REJECT_DUPLICATES, NULL);
     const json_t *list = json_object_get(root, "keys");
@@ -137,16 +146,17 @@ static enum err_code load_jwks(struct tenant_keys *tenant, const char *file, str
         struct err fault = {0};
         struct auth_key key = {0};
         if (auth_key_from_jwk(json_array_get(list, i), &key, &fault) == ERR_OK)
-            add_key(tenant, file, &key);
+            add_key(tenant, source, &key);
         else
-            note_refused(tenant->tenant, file, &fault);
+            note_refused(tenant->tenant, source->file, &fault);
     }
     return ERR_OK;
 }
 
-static enum err_code load_single(struct tenant_keys *tenant, const char *file, struct sv bytes,
-                                 struct err *err)
+static enum err_code load_single(struct tenant_keys *tenant, const struct source *source,
+                                 struct sv bytes, struct err *err)
 {
+    const char *file = source->file;
     struct auth_key key = {0};
     bool secret = ends_with(file, ".hs256");
     size_t length = strlen(file) - strlen(secret ? ".hs256" : ".pem");
@@ -157,7 +167,7 @@ static enum err_code load_single(struct tenant_keys *tenant, const char *file, s
     if (rc)
         auth_key_clear(&key);
     else
-        add_key(tenant, file, &key);
+        add_key(tenant, source, &key);
     return rc;
 }
 
@@ -181,13 +191,14 @@ static enum err_code load_file(const struct auth_config *cfg, int dir_fd,
                                struct tenant_keys *tenant, const char *file, struct err *err)
 {
     BUF_AUTO struct buf bytes = BUF_INIT(FILE_BYTES_MAX);
+    const struct source source = {file, key_file_signature(dir_fd, file)};
     enum err_code rc = ends_with(file, ".hs256") ? check_secret(dir_fd, file, cfg, err) : ERR_OK;
     if (!rc)
         rc = fs_read(dir_fd, file, &bytes, err);
     if (!rc && strcmp(file, "jwks.json") == 0)
-        rc = load_jwks(tenant, file, buf_sv(&bytes), err);
+        rc = load_jwks(tenant, &source, buf_sv(&bytes), err);
     else if (!rc)
-        rc = load_single(tenant, file, buf_sv(&bytes), err);
+        rc = load_single(tenant, &source, buf_sv(&bytes), err);
     if (bytes.ptr)
         explicit_bzero(bytes.ptr, bytes.len);
     return rc;
@@ -213,13 +224,12 @@ static enum err_code load_tenant(const struct auth_config *cfg, int dir_fd,
 
 static struct tenant_keys *new_tenant(const char *name, uint64_t signature)
 {
-    static atomic_uint_fast64_t stamps;
     struct tenant_keys *tenant = calloc(1, sizeof(*tenant));
     if (!tenant)
         return NULL;
     atomic_init(&tenant->refs, 1);
     tenant->signature = signature;
-    tenant->stamp = atomic_fetch_add(&stamps, 1) + 1;
+    atomic_init(&tenant->stamp, key_next_stamp());
     snprintf(tenant->tenant, sizeof(tenant->tenant), "%s", name);
     return tenant;
 }
@@ -254,15 +264,17 @@ static enum err_code scan_tenant(const struct auth_config *cfg, int root_fd, con
     return ERR_OK;
 }
 
-/* A folder that cannot be read: what is known of it stays, and the log is told once. */
-static struct tenant_keys *keep_tenant(const char *name, struct tenant_keys *old,
-                                       const struct err *fault)
+/* A folder that cannot be read: no new keys, logged once. */
+static struct tenant_keys *keep_tenant(const struct auth_config *cfg, const char *name,
+                                       struct tenant_keys *old, const struct err *fault)
 {
     struct tenant_keys *kept = old ? old : new_tenant(name, 0);
     if (!kept)
         return NULL;
-    if (old)
+    if (old) {
+        key_drop_gone(cfg, old);
         atomic_fetch_add(&old->refs, 1);
+    }
     if (!atomic_exchange(&kept->unreadable, true))
         note_refused(name, "", fault);
     return kept;
@@ -288,23 +300,54 @@ static enum err_code set_add(struct key_set *set, struct tenant_keys *tenant, st
 }
 
 static enum err_code scan_one(const struct auth_config *cfg, int root_fd, const char *name,
-                              const struct key_set *old_set, struct key_set *set, struct err *err)
+                              struct tenant_keys *old, struct key_set *set, struct err *err)
 {
-    struct tenant_keys *old = key_set_find(old_set, sv_of(name));
     AUTO(tenant_keys_free) struct tenant_keys *tenant = NULL;
     struct err fault = {0};
     enum err_code rc = scan_tenant(cfg, root_fd, name, old, &tenant, &fault);
     if (rc == ERR_NOT_FOUND) /* a plain file, or gone meanwhile */
         return ERR_OK;
-    if (rc)
-        tenant = keep_tenant(name, old, &fault);
+    if (rc) {
+        tenant = keep_tenant(cfg, name, old, &fault);
+        set->refused++;
+    }
     if (!tenant)
         return err_set(err, ERR_NOMEM, "out of memory for the keys of %s", name);
-    if (set->count == TENANTS_MAX)
-        return err_set(err, ERR_CONFIG, "more than %d tenants", TENANTS_MAX);
     rc = set_add(set, tenant, err);
     if (!rc)
         tenant = NULL;
+    return rc;
+}
+
+/* Those who are known, so that no new one takes their place. */
+static enum err_code scan_known(const struct auth_config *cfg, int root_fd,
+                                const struct key_set *old, struct key_set *set, struct err *err)
+{
+    enum err_code rc = ERR_OK;
+    for (size_t i = 0; rc == ERR_OK && i < old->count; i++)
+        rc = scan_one(cfg, root_fd, old->tenants[i]->tenant, old->tenants[i], set, err);
+    return rc;
+}
+
+static enum err_code scan_new(const struct auth_config *cfg, int root_fd, DIR *root,
+                              const struct key_set *old, struct key_set *set, struct err *err)
+{
+    enum err_code rc = ERR_OK;
+    while (!rc) {
+        errno = 0;
+        const struct dirent *entry = readdir(root); /* NOLINT(concurrency-mt-unsafe) */
+        if (!entry && errno)
+            return err_set_errno(err, ERR_IO, errno, "cannot list %s", cfg->keys_dir);
+        if (!entry)
+            break;
+        struct sv name = sv_of(entry->d_name);
+        if (!auth_tenant_is_valid(name) || key_set_find(old, name))
+            continue;
+        if (set->count < TENANTS_MAX)
+            rc = scan_one(cfg, root_fd, entry->d_name, NULL, set, err);
+        else
+            set->refused++;
+    }
     return rc;
 }
 
@@ -319,16 +362,9 @@ enum err_code key_scan(const struct auth_config *cfg, const struct key_set *old,
         rc = dir_open(root_fd, ".", &root, err);
     if (!root)
         return rc;
-    while (!rc) {
-        errno = 0;
-        const struct dirent *entry = readdir(root); /* NOLINT(concurrency-mt-unsafe) */
-        if (!entry && errno)
-            rc = err_set_errno(err, ERR_IO, errno, "cannot list %s", cfg->keys_dir);
-        if (!entry)
-            break;
-        if (auth_tenant_is_valid(sv_of(entry->d_name)))
-            rc = scan_one(cfg, root_fd, entry->d_name, old, &set, err);
-    }
+    rc = scan_known(cfg, root_fd, old, &set, err);
+    if (!rc)
+        rc = scan_new(cfg, root_fd, root, old, &set, err);
     if (rc) {
         key_set_done(&set);
         return rc;

@@ -7,7 +7,7 @@
 #include <pthread.h>
 
 #define COST_FACTOR                                                                                \
-    20 /* looking may take a twentieth of the time, however many tenants there are */
+    20 /* for a key that is not known, looking takes a twentieth of the time at most */
 
 struct key_store {
     struct auth_config cfg;
@@ -88,8 +88,11 @@ static bool begin_scan(struct key_store *store, unsigned age_ms, bool wait)
     pthread_mutex_lock(&store->mutex);
     while (wait && store->scanning)
         pthread_cond_wait(&store->scanned, &store->mutex);
-    int64_t least_ms =
-        age_ms > COST_FACTOR * store->cost_ms ? age_ms : COST_FACTOR * store->cost_ms;
+    int64_t least_ms = COST_FACTOR * store->cost_ms;
+    if (least_ms > store->cfg.rescan_ms) /* a key that was removed is worth more than the time */
+        least_ms = store->cfg.rescan_ms;
+    if (least_ms < age_ms)
+        least_ms = age_ms;
     if (!store->scanning && asked_ms - store->looked_ms >= least_ms) {
         store->scanning = mine = true;
         store->looked_ms = asked_ms;
@@ -106,10 +109,15 @@ void key_store_refresh(struct key_store *store, unsigned age_ms, bool wait)
         return;
     int64_t started_ms = clock_mono_ms();
     enum err_code rc = key_scan(&store->cfg, &store->set, &set, &err);
-    if (rc == ERR_NOT_FOUND) /* no folder, no tenants; any other fault keeps what is known */
+    if (rc == ERR_NOT_FOUND) /* no folder, no tenants */
         rc = ERR_OK;
+    if (rc) /* any other fault keeps the keys that are seen to be there */
+        key_scan_drop(&store->cfg, &store->set);
     if (err.code && !store->failed)
         log_err("auth.keys.failed", &err);
+    if (set.refused > 0 && set.refused != store->set.refused)
+        log_event(LOG_WARN, "auth.folders.refused", LOG_U("folders", set.refused),
+                  LOG_U("tenants", set.count));
     pthread_mutex_lock(&store->mutex);
     struct key_set old = {0};
     if (!rc) {
@@ -174,4 +182,12 @@ bool key_store_name(struct key_store *store, size_t index, char *ret_name)
         memcpy(ret_name, store->set.tenants[index]->tenant, AUTH_TENANT_SIZE);
     pthread_mutex_unlock(&store->mutex);
     return found;
+}
+
+struct auth_trouble key_store_trouble(struct key_store *store)
+{
+    pthread_mutex_lock(&store->mutex);
+    struct auth_trouble trouble = {.all = store->failed, .folders = store->set.refused};
+    pthread_mutex_unlock(&store->mutex);
+    return trouble;
 }

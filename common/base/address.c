@@ -14,17 +14,25 @@ static const uint8_t nat64[12] = {0, 0x64, 0xFF, 0x9B};
     {                                                                                              \
         {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, a, b, c, 0}, V4_BITS + (bits)                   \
     }
+#define V4_HOST(a, b, c, d)                                                                        \
+    {                                                                                              \
+        {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, a, b, c, d}, V4_BITS + 32                       \
+    }
 #define V6(bits, ...)                                                                              \
     {                                                                                              \
         {__VA_ARGS__}, bits                                                                        \
     }
 /* What is not public (the registries of IANA for special addresses); of IPv6 besides everything
- * that is not 2000::/3. */
+ * that is not 2000::/3. And what looks public, but is a cloud's own service on each of its hosts:
+ * the agent of Azure (168.63.129.16), the service networks of IBM (161.26/16, 166.8/14). */
 static const struct address_net special[] = {
     V4(0, 0, 0, 8),
     V4(10, 0, 0, 8),
     V4(100, 64, 0, 10),
     V4(127, 0, 0, 8),
+    V4(161, 26, 0, 16),
+    V4(166, 8, 0, 14),
+    V4_HOST(168, 63, 129, 16),
     V4(169, 254, 0, 16),
     V4(172, 16, 0, 12),
     V4(192, 0, 0, 24),
@@ -40,6 +48,12 @@ static const struct address_net special[] = {
     V6(32, 0x20, 0x01, 0x0D, 0xB8),
     V6(16, 0x20, 0x02),
     V6(20, 0x3F, 0xFF, 0x00),
+};
+
+/* Link-local ones, and where Alibaba's, Azure's and Amazon's hosts tell credentials beyond them. */
+static const struct address_net of_host[] = {
+    V4(169, 254, 0, 16),     V4_HOST(100, 100, 100, 200), V4_HOST(168, 63, 129, 16),
+    V4_HOST(192, 0, 0, 192), V6(10, 0xFE, 0x80),          V6(32, 0xFD, 0x00, 0x0E, 0xC2),
 };
 
 static bool holds(const struct address_net *net, const uint8_t *bytes)
@@ -85,22 +99,40 @@ static void unwrap(uint8_t *bytes)
         memcpy(bytes, mapped, sizeof(mapped));
 }
 
-bool address_may(const struct address_nets *allowed, const struct sockaddr *address)
+/* false: neither IPv4 nor IPv6. */
+static bool read_bytes(const struct sockaddr *address, uint8_t *ret_bytes)
 {
-    uint8_t bytes[16];
     if (address->sa_family == AF_INET) {
         struct sockaddr_in in;
         memcpy(&in, address, sizeof(in));
-        put_v4(&in.sin_addr, bytes);
-    } else if (address->sa_family == AF_INET6) {
-        struct sockaddr_in6 in6;
-        memcpy(&in6, address, sizeof(in6));
-        memcpy(bytes, &in6.sin6_addr, sizeof(bytes));
-        unwrap(bytes);
-    } else {
-        return false;
+        put_v4(&in.sin_addr, ret_bytes);
+        return true;
     }
-    return may(allowed, bytes);
+    if (address->sa_family != AF_INET6)
+        return false;
+    struct sockaddr_in6 in6;
+    memcpy(&in6, address, sizeof(in6));
+    memcpy(ret_bytes, &in6.sin6_addr, 16);
+    unwrap(ret_bytes);
+    return true;
+}
+
+bool address_may(const struct address_nets *allowed, const struct sockaddr *address)
+{
+    uint8_t bytes[16];
+    return read_bytes(address, bytes) && may(allowed, bytes);
+}
+
+bool address_is_of_host(const struct sockaddr *address)
+{
+    uint8_t bytes[16];
+    if (!read_bytes(address, bytes))
+        return false;
+    for (size_t i = 0; i < ARRAY_LEN(of_host); i++) {
+        if (holds(&of_host[i], bytes))
+            return true;
+    }
+    return false;
 }
 
 /* ---- text ------------------------------------------------------------------------------------ */

@@ -30,6 +30,9 @@ MUST_USE enum err_code address_nets_parse(const char *text, struct address_nets 
                                           struct err *err);
 /* false as well for what is neither IPv4 nor IPv6. */
 bool address_may(const struct address_nets *allowed, const struct sockaddr *address);
+/* What a host keeps for itself: link-local addresses, and where some clouds tell credentials beyond
+ * them; also as an IPv4 address within an IPv6 one. */
+bool address_is_of_host(const struct sockaddr *address);
 /* A host as it stands in a URL, with or without brackets: *ret_literal tells whether it is an
  * address itself; then the answer is address_may(), otherwise true. */
 bool address_host_may(const struct address_nets *allowed, struct sv host, bool *ret_literal);

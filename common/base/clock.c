@@ -5,6 +5,7 @@
 
 static int64_t (*replaced_mono_us)(void);
 static int64_t (*replaced_wall_us)(void);
+static int64_t (*replaced_boot_us)(void);
 
 static int64_t read_us(clockid_t clock)
 {
@@ -21,6 +22,11 @@ int64_t clock_mono_us(void)
 int64_t clock_mono_ms(void)
 {
     return clock_mono_us() / 1000;
+}
+
+int64_t clock_boot_ms(void)
+{
+    return (replaced_boot_us ? replaced_boot_us() : read_us(CLOCK_BOOTTIME)) / 1000;
 }
 
 int64_t clock_wall_us(void)
@@ -156,4 +162,9 @@ void clock_replace(int64_t (*mono_us)(void), int64_t (*wall_us)(void))
 {
     replaced_mono_us = mono_us;
     replaced_wall_us = wall_us;
+}
+
+void clock_replace_boot(int64_t (*boot_us)(void))
+{
+    replaced_boot_us = boot_us;
 }

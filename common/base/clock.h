@@ -2,8 +2,9 @@
 #ifndef COMMON_BASE_CLOCK_H
 #define COMMON_BASE_CLOCK_H
 
-/* clock: the time, replaceable in tests. Durations and leases use the monotonic clock only; the
- * wall clock is for people and for tokens.
+/* clock: the time, replaceable in tests. Durations and deadlines use the monotonic clock, which
+ * stands still while the host is suspended. What grants something until a time (leases) uses the
+ * boot clock, which goes on. The wall clock is for people and for tokens.
  * Threads: any (the replacement is for tests of one thread). */
 
 #include "common/base/base.h"
@@ -15,6 +16,7 @@
 
 int64_t clock_mono_ms(void);
 int64_t clock_mono_us(void);
+int64_t clock_boot_ms(void); /* CLOCK_BOOTTIME: never compared with clock_mono_ms() */
 int64_t clock_wall_us(void); /* since 1970-01-01 UTC */
 int64_t clock_wall_s(void);
 /* RFC 3339, UTC, milliseconds, into at least CLOCK_TEXT_SIZE bytes. */
@@ -29,5 +31,6 @@ bool clock_cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *mutex, int64_t
 
 /* For tests: both answer microseconds; NULL puts the system's back. */
 void clock_replace(int64_t (*mono_us)(void), int64_t (*wall_us)(void));
+void clock_replace_boot(int64_t (*boot_us)(void));
 
 #endif

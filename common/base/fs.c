@@ -48,22 +48,40 @@ enum err_code fs_open_dir(const char *path, bool create, int *ret_fd, struct err
     return ERR_OK;
 }
 
-enum err_code fs_open_beneath(int dir_fd, const char *path, int flags, mode_t mode, int *ret_fd,
-                              struct err *err)
+static struct open_how how_to_open(int flags, mode_t mode, uint64_t resolve)
 {
-    struct open_how how = {
+    return (struct open_how){
         .flags = (uint64_t)(unsigned)(flags | O_CLOEXEC),
         .mode = flags & (O_CREAT | O_TMPFILE) ? mode : 0,
-        .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
+        .resolve = resolve,
     };
+}
+
+static enum err_code open_at(int dir_fd, const char *path, const struct open_how *how, int *ret_fd,
+                             struct err *err)
+{
     long fd = -1;
     do {
-        fd = syscall(SYS_openat2, dir_fd, path, &how, sizeof(how));
+        fd = syscall(SYS_openat2, dir_fd, path, how, sizeof(*how));
     } while (fd < 0 && (errno == EINTR || errno == EAGAIN)); /* EAGAIN: a rename raced with it */
     if (fd < 0)
         return err_set_errno(err, code_of(errno), errno, "cannot open %s", path);
     *ret_fd = (int)fd;
     return ERR_OK;
+}
+
+enum err_code fs_open_beneath(int dir_fd, const char *path, int flags, mode_t mode, int *ret_fd,
+                              struct err *err)
+{
+    struct open_how how = how_to_open(flags, mode, RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS);
+    return open_at(dir_fd, path, &how, ret_fd, err);
+}
+
+enum err_code fs_open_plain(int dir_fd, const char *path, int flags, mode_t mode, int *ret_fd,
+                            struct err *err)
+{
+    struct open_how how = how_to_open(flags, mode, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
+    return open_at(dir_fd, path, &how, ret_fd, err);
 }
 
 enum err_code fs_make_dirs(int dir_fd, const char *path, mode_t mode, int *ret_fd, struct err *err)
@@ -148,52 +166,6 @@ enum err_code fs_write_sync(int dir_fd, const char *name, struct sv bytes, mode_
     if (fsync(fd) != 0 || renameat(dir_fd, beside, dir_fd, name) != 0 || fsync(dir_fd) != 0)
         return err_set_errno(err, ERR_IO, errno, "cannot keep %s", name);
     return ERR_OK;
-}
-
-static enum err_code remove_entries(int dir_fd, int depth, struct err *err)
-{
-    int copy = fcntl(dir_fd, F_DUPFD_CLOEXEC, 0); /* fdopendir takes it */
-    DIR *dir = copy < 0 ? NULL : fdopendir(copy);
-    if (!dir) {
-        fd_close(&copy);
-        return err_set_errno(err, ERR_IO, errno, "cannot read a directory");
-    }
-    enum err_code rc = depth > FS_DEPTH_MAX
-                           ? err_set(err, ERR_TOO_LARGE, "nested over %d levels", FS_DEPTH_MAX)
-                           : ERR_OK;
-    struct dirent *entry = NULL;
-    while (rc == ERR_OK && (entry = readdir(dir)) != NULL) { /* NOLINT(concurrency-mt-unsafe) */
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-            continue;
-        if (unlinkat(dir_fd, entry->d_name, 0) == 0 || errno == ENOENT)
-            continue;
-        FD_AUTO int child =
-            openat(dir_fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (child < 0) {
-            rc = err_set_errno(err, ERR_IO, errno, "cannot remove %s", entry->d_name);
-            break;
-        }
-        rc = remove_entries(child, depth + 1, err);
-        if (rc == ERR_OK && unlinkat(dir_fd, entry->d_name, AT_REMOVEDIR) != 0 && errno != ENOENT)
-            rc = err_set_errno(err, ERR_IO, errno, "cannot remove %s", entry->d_name);
-    }
-    (void)closedir(dir);
-    return rc;
-}
-
-enum err_code fs_remove_tree(int dir_fd, const char *path, struct err *err)
-{
-    if (unlinkat(dir_fd, path, 0) == 0 || errno == ENOENT)
-        return ERR_OK;
-    FD_AUTO int fd = -1;
-    enum err_code rc =
-        fs_open_beneath(dir_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, &fd, err);
-    if (rc)
-        return rc;
-    rc = remove_entries(fd, 0, err);
-    if (rc == ERR_OK && unlinkat(dir_fd, path, AT_REMOVEDIR) != 0 && errno != ENOENT)
-        rc = err_set_errno(err, ERR_IO, errno, "cannot remove %s", path);
-    return rc;
 }
 
 /* NOLINTNEXTLINE(misc-no-recursion): at most FS_DEPTH_MAX deep */

@@ -19,6 +19,9 @@ MUST_USE enum err_code fs_open_dir(const char *path, bool create, int *ret_fd, s
  * ERR_INVALID if the path would leave dir_fd, ERR_IO otherwise. */
 MUST_USE enum err_code fs_open_beneath(int dir_fd, const char *path, int flags, mode_t mode,
                                        int *ret_fd, struct err *err);
+/* The same, but no symbolic link is followed in any component. */
+MUST_USE enum err_code fs_open_plain(int dir_fd, const char *path, int flags, mode_t mode,
+                                     int *ret_fd, struct err *err);
 /* mkdir -p beneath dir_fd; opens the last one if ret_fd is not NULL. */
 MUST_USE enum err_code fs_make_dirs(int dir_fd, const char *path, mode_t mode, int *ret_fd,
                                     struct err *err);
@@ -28,7 +31,9 @@ MUST_USE enum err_code fs_read(int dir_fd, const char *path, struct buf *ret_byt
 /* Replaces the file: write beside it, fsync, rename, fsync the directory. The name has no '/'. */
 MUST_USE enum err_code fs_write_sync(int dir_fd, const char *name, struct sv bytes, mode_t mode,
                                      struct err *err);
-/* rm -rf beneath dir_fd, symbolic links not followed; a missing path is no error. */
+/* rm -rf beneath dir_fd, symbolic links not followed; a missing path is no error. Any depth, and
+ * any mode that the owner may change: directories are made writable first. After a failure
+ * everything else is gone all the same; the first one is reported. */
 MUST_USE enum err_code fs_remove_tree(int dir_fd, const char *path, struct err *err);
 /* The bytes of the files beneath path, together, symbolic links not followed; 0 for a missing one.
  */

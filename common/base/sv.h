@@ -31,6 +31,12 @@ static inline bool sv_is(struct sv a, const char *text)
     return sv_eq(a, sv_of(text));
 }
 
+/* Not so for the database, which compares texts as if blanks at the end were not there. */
+static inline bool sv_has_blank_end(struct sv a)
+{
+    return a.len > 0 && (a.ptr[0] == ' ' || a.ptr[a.len - 1] == ' ');
+}
+
 /* A whole non-negative decimal number with nothing around it, at most max. */
 MUST_USE bool sv_u64(struct sv text, uint64_t max, uint64_t *ret_value);
 int sv_hex(char digit); /* its value; -1 if it is none */

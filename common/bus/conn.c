@@ -216,7 +216,8 @@ static enum err_code try_open(struct conn *conn, struct err *err)
     conn->broken = false;
     conn->blocked = false;
     conn->more = false;
-    conn->opened_ms = conn->heard_ms = conn->empty_ms = clock_mono_ms();
+    conn->opened_ms = clock_mono_ms();
+    conn->heard_ms = conn->empty_ms = clock_boot_ms();
     conn->told_ms = 0;
     conn->channel_max = (unsigned)amqp_get_channel_max(conn->amqp);
     conn->generation++;
@@ -357,7 +358,7 @@ void conn_read(struct conn *conn, conn_frame_fn *fn, void *arg)
     for (int i = 0; i < FRAMES_PER_READ && !conn->broken; i++) {
         const struct timeval now = {0};
         amqp_frame_t frame;
-        int64_t before_ms = clock_mono_ms();
+        int64_t before_ms = clock_boot_ms();
         int status = amqp_simple_wait_frame_noblock(conn->amqp, &frame, &now);
         if (status == AMQP_STATUS_TIMEOUT) {
             conn->empty_ms = before_ms;

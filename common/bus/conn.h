@@ -29,8 +29,8 @@ struct conn {
     bool opening;                 /* not logged in yet: conn_stop() may cut it */
     int wake_fd;
     atomic_bool stop; /* not beside flags of the thread: these may be read as one word */
-    int64_t heard_ms; /* clock_mono_ms() when the broker was surely heard: not later than it was */
-    int64_t empty_ms; /* when the socket was seen empty last */
+    int64_t heard_ms; /* clock_boot_ms() when the broker was surely heard: not later than it was */
+    int64_t empty_ms; /* clock_boot_ms() when the socket was seen empty last */
     int64_t told_ms;  /* when the log was told last that we wait; 0: not yet */
     int64_t opened_ms;
     unsigned attempts, channel_max;

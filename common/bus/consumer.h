@@ -100,7 +100,7 @@ void bus_consumer_set_channels(struct bus_consumer *consumer, unsigned count);
 enum bus_state bus_consumer_state(struct bus_consumer *consumer);
 /* Counts connections; the one of now, or of the last one. 0 before the first. */
 uint32_t bus_consumer_generation(struct bus_consumer *consumer);
-/* clock_mono_ms() when the broker last vouched for the inbox: with probes, when the last question
+/* clock_boot_ms() when the broker last vouched for the inbox: with probes, when the last question
  * was sent that it answered; without them, when it was last heard (heartbeats count). 0: never.
  * While this is recent, the broker holds our exclusive queue. */
 int64_t bus_consumer_last_frame_ms(struct bus_consumer *consumer);

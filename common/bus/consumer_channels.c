@@ -71,7 +71,7 @@ void consumer_open_channel(struct bus_consumer *consumer, struct channel *channe
                                     .no_ack = is_inbox(consumer, channel)};
     set_channel_state(consumer, channel, CHANNEL_OPENING);
     if (is_inbox(consumer, channel))
-        consumer->asked_ms = clock_mono_ms();
+        consumer->asked_ms = clock_boot_ms();
     conn_send(&consumer->conn, number, AMQP_CHANNEL_OPEN_METHOD, &open);
     if (!is_inbox(consumer, channel))
         conn_send(&consumer->conn, number, AMQP_BASIC_QOS_METHOD, &qos);

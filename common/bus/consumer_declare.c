@@ -173,7 +173,7 @@ void consumer_probe(struct bus_consumer *consumer, int64_t now_ms)
         return;
     consumer->probe_asked = true;
     consumer->probe_due_ms = now_ms + consumer->setup.probe_ms;
-    consumer->asked_ms = now_ms;
+    consumer->asked_ms = clock_boot_ms();
     conn_send(&consumer->conn, CHANNEL_MAIN, AMQP_QUEUE_DECLARE_METHOD, &look);
 }
 

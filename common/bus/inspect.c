@@ -87,8 +87,17 @@ static enum err_code log_in(struct bus_inspector *inspector, struct err *err)
     enum err_code rc = reach(inspector, err);
     if (rc)
         return rc;
-    amqp_rpc_reply_t reply = amqp_login(inspector->amqp, cfg->vhost, 0, FRAME_MAX, 0,
-                                        AMQP_SASL_METHOD_PLAIN, cfg->user, cfg->password);
+    /* Only who says that it understands it is told that the broker reads no messages. */
+    amqp_table_entry_t blocked = {.key = amqp_cstring_bytes("connection.blocked"),
+                                  .value = {.kind = AMQP_FIELD_KIND_BOOLEAN}};
+    amqp_table_entry_t can = {.key = amqp_cstring_bytes("capabilities"),
+                              .value = {.kind = AMQP_FIELD_KIND_TABLE}};
+    blocked.value.value.boolean = true;
+    can.value.value.table = (amqp_table_t){1, &blocked};
+    const amqp_table_t properties = {1, &can};
+    amqp_rpc_reply_t reply =
+        amqp_login_with_properties(inspector->amqp, cfg->vhost, 0, FRAME_MAX, 0, &properties,
+                                   AMQP_SASL_METHOD_PLAIN, cfg->user, cfg->password);
     if (reply.reply_type == AMQP_RESPONSE_NORMAL)
         return ERR_OK;
     char what[TEXT_SIZE];
@@ -241,6 +250,9 @@ static enum err_code wait_confirm(struct bus_inspector *inspector, bool *ret_rou
                            amqp_error_string2(status));
         if (frame.frame_type != AMQP_FRAME_METHOD)
             continue;
+        if (frame.payload.method.id == AMQP_CONNECTION_BLOCKED_METHOD)
+            return err_set(err, ERR_BROKER_BLOCKED,
+                           "the broker is short of memory or disk and takes no messages");
         if (frame.payload.method.id == AMQP_BASIC_RETURN_METHOD)
             routed = false;
         else if (frame.payload.method.id == AMQP_BASIC_ACK_METHOD)

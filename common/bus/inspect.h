@@ -47,7 +47,8 @@ struct bus_probe {
     struct sv body;
     bool brief; /* it expires soon where nobody takes it */
 };
-/* Waits for the confirmation. *ret_routed: some queue has it, if only by the alternate exchange. */
+/* Waits for the confirmation. *ret_routed: some queue has it, if only by the alternate exchange.
+ * ERR_BROKER_BLOCKED: said once; what is published after it waits for its time. */
 MUST_USE enum err_code bus_inspect_publish(struct bus_inspector *inspector,
                                            const struct bus_probe *probe, bool *ret_routed,
                                            struct err *err);

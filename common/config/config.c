@@ -25,9 +25,26 @@ void config_free(struct config *cfg)
 {
     if (!cfg)
         return;
+    for (size_t i = 0; i < cfg->sources.count; i++)
+        free(cfg->sources.items[i]);
+    free(cfg->sources.items);
     for (size_t id = 0; id < CONFIG_COUNT; id++)
         setting_clear(cfg, id);
     free(cfg);
+}
+
+enum err_code config_note_source(struct config *cfg, const char *path, struct err *err)
+{
+    struct config_list *sources = &cfg->sources;
+    char **grown = reallocarray(sources->items, sources->count + 1, sizeof(*grown));
+    if (grown)
+        sources->items = grown;
+    if (!grown)
+        return err_set(err, ERR_NOMEM, "out of memory for the configuration");
+    char *real = realpath(path, NULL);
+    if (real) /* else it is a pipe, or gone */
+        sources->items[sources->count++] = real;
+    return ERR_OK;
 }
 
 static enum err_code put_defaults(struct config *cfg, struct err *err)
@@ -86,6 +103,8 @@ static enum err_code put_secret_file(struct config *cfg, size_t id, const char *
         rc = err_set(err, ERR_CONFIG, "%s: %.200s cannot be read as text", variable, path);
     else
         rc = setting_put(cfg, id, secret, variable, err);
+    if (rc == ERR_OK)
+        rc = config_note_source(cfg, path, err);
     explicit_bzero(secret, sizeof(secret));
     return rc;
 }

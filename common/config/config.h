@@ -36,6 +36,7 @@ struct config { /* cfg->db_host, cfg->db_port, ... */
 #define CONFIG(type, section, key, ...) CONFIG_C_##type section##_##key;
 #include "common/config/config.def"
 #undef CONFIG
+    struct config_list sources; /* files that were read: the file of settings, those of secrets */
     char *origin[CONFIG_COUNT]; /* NULL for a default, else "sluice.conf:12", "SLUICE_DB_HOST"... */
 };
 

@@ -90,5 +90,5 @@ enum err_code config_file_read(struct config *cfg, const char *path, bool must_e
     if (line > 0)
         return err_set(err, ERR_CONFIG, "%s:%d: the line is neither [section] nor key = value",
                        path, line);
-    return ERR_OK;
+    return config_note_source(cfg, path, err);
 }

@@ -18,4 +18,7 @@ MUST_USE enum err_code config_flags_read(struct config_args *args, struct config
 MUST_USE enum err_code config_file_read(struct config *cfg, const char *path, bool must_exist,
                                         struct err *err);
 
+/* Adds to cfg->sources what path is without links. */
+MUST_USE enum err_code config_note_source(struct config *cfg, const char *path, struct err *err);
+
 #endif

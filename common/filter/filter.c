@@ -115,6 +115,15 @@ enum err_code filter_compile(const struct filter_schema *schema, struct sv text,
     return ERR_OK;
 }
 
+bool filter_has_like(const struct filter *filter)
+{
+    for (size_t i = 0; i < filter->node_count; i++) {
+        if (filter->nodes[i].kind == NODE_LIKE)
+            return true;
+    }
+    return false;
+}
+
 size_t filter_use_count(const struct filter *filter)
 {
     return filter->use_count;

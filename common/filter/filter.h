@@ -73,6 +73,7 @@ struct filter_use {
 };
 size_t filter_use_count(const struct filter *filter);
 struct filter_use filter_use_at(const struct filter *filter, size_t index);
+bool filter_has_like(const struct filter *filter);
 /* The value that an evaluation of row sees there. */
 struct filter_value filter_use_value(const struct filter *filter, size_t index,
                                      const struct filter_row *row);

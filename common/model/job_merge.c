@@ -5,54 +5,6 @@
 #include "common/model/job_member.h"
 #include "common/model/limits.h"
 
-void job_json_drop(json_t **value)
-{
-    json_decref(*value);
-    *value = NULL;
-}
-
-/* The parser's own bound (2048 levels) protects the stack; ours keeps requests readable. */
-static int depth_of(const json_t *value, int limit)
-{
-    int deepest = 0;
-    const char *name = NULL;
-    json_t *item = NULL;
-    size_t i = 0;
-    if (limit == 0 || (!json_is_object(value) && !json_is_array(value)))
-        return 1;
-    if (json_is_object(value)) {
-        json_t *object = json_incref((json_t *)(uintptr_t)value);
-        json_object_foreach(object, name, item)
-        {
-            int depth = depth_of(item, limit - 1);
-            deepest = depth > deepest ? depth : deepest;
-        }
-        json_decref(object);
-    } else {
-        json_array_foreach(value, i, item)
-        {
-            int depth = depth_of(item, limit - 1);
-            deepest = depth > deepest ? depth : deepest;
-        }
-    }
-    return deepest + 1;
-}
-
-enum err_code job_json_read(struct sv text, json_t **ret_value, struct err *err)
-{
-    json_error_t reason;
-    JSON_AUTO json_t *value =
-        json_loadb(text.ptr ? text.ptr : "", text.len, JSON_REJECT_DUPLICATES, &reason);
-    if (!value)
-        return err_set(err, ERR_MALFORMED, "not JSON: %.200s (line %d, column %d)", reason.text,
-                       reason.line, reason.column);
-    if (depth_of(value, LIMIT_JSON_DEPTH + 1) > LIMIT_JSON_DEPTH)
-        return err_set(err, ERR_MALFORMED, "JSON is nested too deep, the limit is %d levels",
-                       LIMIT_JSON_DEPTH);
-    *ret_value = TAKE(value);
-    return ERR_OK;
-}
-
 /* Members of the application under those of the request, one level deep. */
 static void lay_beneath(json_t *merged, const json_t *app)
 {

@@ -137,7 +137,7 @@ static enum err_code read_env(struct job_request *request, const struct member *
         env->name = name;
         rc = check_env_name(&item, name, err);
         if (rc == ERR_OK)
-            rc = member_text(&item, LIMIT_WORD_BYTES, &env->value, err);
+            rc = member_text(&item, LIMIT_WORD_BYTES - strlen(name) - 1, &env->value, err);
         if (rc)
             return rc;
     }

@@ -88,8 +88,9 @@ char *job_request_tags(const struct job_request *request); /* JSON array, as abo
 void job_request_free(struct job_request *request);
 DEFINE_AUTO(struct job_request *, job_request_free)
 
-/* Text as JSON: duplicate members, NUL and depth over LIMIT_JSON_DEPTH are refused. The caller
- * drops the reference. */
+/* Text as JSON: duplicate members and NUL are refused, and, before anything is built of it, depth
+ * over LIMIT_JSON_DEPTH and more values than LIMIT_JSON_VALUES. ERR_MALFORMED, ERR_TOO_LARGE. The
+ * caller drops the reference. */
 MUST_USE enum err_code job_json_read(struct sv text, json_t **ret_value, struct err *err);
 #define JSON_AUTO __attribute__((cleanup(job_json_drop)))
 void job_json_drop(json_t **value);

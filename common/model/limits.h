@@ -7,7 +7,9 @@
 
 #define LIMIT_NAME_BYTES 128
 #define LIMIT_COMMAND_WORDS 1024
-#define LIMIT_WORD_BYTES (128 * 1024)    /* Linux: MAX_ARG_STRLEN, include/uapi/linux/binfmts.h */
+/* Linux: MAX_ARG_STRLEN, include/uapi/linux/binfmts.h; it counts the NUL, and of a variable all of
+ * NAME=value. */
+#define LIMIT_WORD_BYTES (128 * 1024 - 1)
 #define LIMIT_LAUNCH_BYTES (1024 * 1024) /* command, args and env together */
 #define LIMIT_ENV_COUNT 512
 #define LIMIT_ENV_NAME_BYTES 128
@@ -26,5 +28,6 @@
 #define LIMIT_MEMORY_MB (16 * 1024 * 1024)
 #define LIMIT_MINUTES (365 * 24 * 60)
 #define LIMIT_JSON_DEPTH 32
+#define LIMIT_JSON_VALUES 100000 /* and names of members: built, each takes about 200 bytes */
 
 #endif

@@ -39,7 +39,7 @@ void fleet_judge_begin(struct fleet_judge *judge, int64_t now_ms)
         judge->entries[i].seen = false;
 }
 
-static enum err_code add(struct fleet_judge *judge, const struct uuid *id, uint64_t beat,
+static enum err_code add(struct fleet_judge *judge, const struct worker_beat *row, int64_t lease_ms,
                          struct err *err)
 {
     if (judge->count == judge->capacity) {
@@ -50,22 +50,25 @@ static enum err_code add(struct fleet_judge *judge, const struct uuid *id, uint6
         judge->entries = entries;
         judge->capacity = capacity;
     }
-    judge->entries[judge->count++] = (struct fleet_entry){.id = *id, .beat = beat, .seen = true};
+    judge->entries[judge->count++] =
+        (struct fleet_entry){.id = row->id, .beat = row->beat, .lease_ms = lease_ms, .seen = true};
     return ERR_OK;
 }
 
-enum err_code fleet_judge_beat(struct fleet_judge *judge, const struct uuid *id, uint64_t beat,
+enum err_code fleet_judge_beat(struct fleet_judge *judge, const struct worker_beat *row,
                                bool *ret_ask, struct err *err)
 {
-    struct fleet_entry *entry = find(judge, id);
+    struct fleet_entry *entry = find(judge, &row->id);
+    int64_t lease_ms = judge->lease_ms > row->lease_ms ? judge->lease_ms : row->lease_ms;
     *ret_ask = false;
     if (!entry)
-        return add(judge, id, beat, err);
+        return add(judge, row, lease_ms, err);
     entry->seen = true;
-    entry->still = entry->beat == beat;
+    entry->still = entry->beat == row->beat;
     if (!entry->still)
         entry->silent = false;
-    entry->beat = beat;
+    entry->beat = row->beat;
+    entry->lease_ms = lease_ms;
     *ret_ask = entry->still;
     return ERR_OK;
 }
@@ -94,5 +97,16 @@ bool fleet_judge_held(struct fleet_judge *judge, const struct uuid *id, bool hel
         entry->silent_ms = now_ms;
     }
     /* The beat was read when the look began: silence is known up to then, not up to now. */
-    return judge->last_look_ms - entry->silent_ms >= judge->lease_ms;
+    return judge->last_look_ms - entry->silent_ms >= entry->lease_ms;
+}
+
+int64_t fleet_judge_due_ms(const struct fleet_judge *judge)
+{
+    int64_t due_ms = INT64_MAX;
+    for (size_t i = 0; i < judge->count; i++) {
+        const struct fleet_entry *entry = &judge->entries[i];
+        if (entry->silent && entry->silent_ms + entry->lease_ms < due_ms)
+            due_ms = entry->silent_ms + entry->lease_ms;
+    }
+    return due_ms;
 }

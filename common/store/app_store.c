@@ -47,13 +47,14 @@ static void clear_apps(struct rows *rows)
     rows_clear(rows);
 }
 
-enum err_code app_store_list(struct store *store, const char *tenant, struct app_list *ret_list,
-                             struct err *err)
+enum err_code app_store_list(struct store *store, const char *tenant, const struct app_page *page,
+                             struct app_list *ret_list, struct err *err)
 {
     struct app row = {0};
     struct rows rows = ROWS_OF(struct app);
     struct reading reading = {.stmt = DB_APP_LIST,
-                              .args = DB_ARGS(db_text(tenant)),
+                              .args = DB_ARGS(db_text(tenant), db_text(page->id), db_text(page->id),
+                                              db_text(page->app_version), db_u64(page->limit)),
                               .cols = APP_ROW_COLS(&row),
                               .row = &row,
                               .clear = clear_apps,

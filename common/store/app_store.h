@@ -18,6 +18,11 @@ struct app {
     int64_t updated_us;
 };
 
+struct app_page { /* behind this version of this application; "" of both: from the first on */
+    const char *id;
+    const char *app_version;
+    uint32_t limit;
+};
 struct app_list {
     struct app *items;
     size_t count;
@@ -26,7 +31,8 @@ struct app_list {
 void app_done(struct app *app);
 void app_list_done(struct app_list *list);
 MUST_USE enum err_code app_store_list(struct store *store, const char *tenant,
-                                      struct app_list *ret_list, struct err *err);
+                                      const struct app_page *page, struct app_list *ret_list,
+                                      struct err *err);
 MUST_USE enum err_code app_store_get(struct store *store, const char *tenant, const char *id,
                                      const char *app_version, struct app *ret_app, struct err *err);
 /* Writes the definition; a new one is enabled. expect_version as in queue_store_put. */

@@ -40,19 +40,19 @@ enum err_code beat_open(const struct store_config *cfg, const struct uuid *worke
     return ERR_OK;
 }
 
-static enum err_code write_beat(struct beat *beat, uint32_t busy, struct err *err)
+static enum err_code write_row(struct beat *beat, enum db_stmt_id stmt, const struct uuid *worker,
+                               uint32_t value, struct err *err)
 {
     uint64_t rows = 0;
     enum err_code rc = ERR_OK;
     if (!beat->db)
         rc = db_open(&beat->cfg, &beat->db, err);
     if (rc == ERR_OK)
-        rc = db_exec(beat->db, DB_WORKER_BEAT, DB_ARGS(db_u64(busy), db_uuid(&beat->worker)), &rows,
-                     err);
+        rc = db_exec(beat->db, stmt, DB_ARGS(db_u64(value), db_uuid(worker)), &rows, err);
     if (rc == ERR_OK && rows == 0) {
         char text[UUID_TEXT_SIZE];
         rc = err_set(err, ERR_FENCED, "worker %s is no longer live: declared dead, or replaced",
-                     uuid_text(&beat->worker, text));
+                     uuid_text(worker, text));
     }
     if (beat->db && db_is_lost(beat->db)) {
         db_free(beat->db);
@@ -61,15 +61,21 @@ static enum err_code write_beat(struct beat *beat, uint32_t busy, struct err *er
     return rc;
 }
 
+enum err_code beat_write_former(struct beat *beat, const struct uuid *former, uint32_t lease_ms,
+                                struct err *err)
+{
+    return write_row(beat, DB_WORKER_BEAT_FORMER, former, lease_ms, err);
+}
+
 /* A second try at once, on a new connection: the server may have closed the old one. Beating twice
  * does no harm. */
 enum err_code beat_write(struct beat *beat, uint32_t busy, struct err *err)
 {
     struct err first = {0};
     bool had_connection = beat->db != NULL;
-    enum err_code rc = write_beat(beat, busy, &first);
+    enum err_code rc = write_row(beat, DB_WORKER_BEAT, &beat->worker, busy, &first);
     if (rc == ERR_DB_AWAY && had_connection)
-        return write_beat(beat, busy, err);
+        return write_row(beat, DB_WORKER_BEAT, &beat->worker, busy, err);
     if (rc)
         *err = first;
     return rc;

@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 #include "common/store/db_conn.h"
 
+#include "common/base/clock.h"
+#include "common/base/fault.h"
 #include "common/store/db.h"
 
 #include <errmsg.h>
+#include <fcntl.h>
 #include <pthread.h>
 
 /* The server's numbers; the two client libraries do not name the same ones. */
 enum {
     SERVER_CHECK_READ = 1020, /* MariaDB: the row has changed since it was read */
     SERVER_TOO_MANY_CONNECTIONS = 1040,
+    SERVER_NOT_PRIMARY = 1047, /* Galera: the node has no quorum, or is not in sync */
     SERVER_TABLE_EXISTS = 1050,
     SERVER_SHUTDOWN = 1053,
     SERVER_COLUMN_EXISTS = 1060,
+    SERVER_SCHEMA_DENIED = 1044, /* the account has no right on any table of it */
     SERVER_KEY_EXISTS = 1061,
     SERVER_DUPLICATE = 1062,
     SERVER_NORMAL_SHUTDOWN = 1077,
@@ -23,13 +28,20 @@ enum {
     SERVER_WRITE_ERROR = 1160,
     SERVER_WRITE_INTERRUPTED = 1161,
     SERVER_TOO_MANY_OF_USER = 1203,
+    SERVER_TABLE_DENIED = 1142,
+    SERVER_COLUMN_DENIED = 1143,
     SERVER_LOCK_WAIT = 1205,
     SERVER_DEADLOCK = 1213,
     SERVER_UNKNOWN_STATEMENT = 1243,
+    SERVER_READ_ONLY = 1290, /* of no other option that our statements meet */
     SERVER_INTERRUPTED = 1317,
-    SERVER_KILLED = 1927,        /* MariaDB */
-    SERVER_LOCK_NOWAIT = 3572,   /* MySQL 8 */
-    SERVER_IDLE_TOO_LONG = 4031, /* MySQL 8 */
+    SERVER_READ_ONLY_TRANSACTION = 1792,
+    SERVER_READ_ONLY_STORAGE = 1836,
+    SERVER_KILLED = 1927,         /* MariaDB */
+    SERVER_TOO_LONG = 1969,       /* MariaDB: max_statement_time */
+    SERVER_TOO_LONG_MYSQL = 3024, /* MySQL: max_execution_time */
+    SERVER_LOCK_NOWAIT = 3572,    /* MySQL 8 */
+    SERVER_IDLE_TOO_LONG = 4031,  /* MySQL 8 */
 };
 
 static const struct {
@@ -57,6 +69,14 @@ static const struct {
     {SERVER_WRITE_ERROR, DB_LOST},
     {SERVER_WRITE_INTERRUPTED, DB_LOST},
     {SERVER_TOO_MANY_OF_USER, DB_LOST},
+    /* Another server is the primary now: only a new connection can lead to it. */
+    {SERVER_NOT_PRIMARY, DB_LOST},
+    {SERVER_READ_ONLY, DB_LOST},
+    {SERVER_READ_ONLY_TRANSACTION, DB_LOST},
+    {SERVER_READ_ONLY_STORAGE, DB_LOST},
+    /* As if the socket's timeout had come first, which it does when the server hangs as a whole. */
+    {SERVER_TOO_LONG, DB_LOST},
+    {SERVER_TOO_LONG_MYSQL, DB_LOST},
     {SERVER_UNKNOWN_STATEMENT, DB_LOST},
     {SERVER_INTERRUPTED, DB_LOST},
     {SERVER_KILLED, DB_LOST},
@@ -84,26 +104,50 @@ static bool is_done_already(unsigned number)
            number == SERVER_NO_KEY_TO_DROP;
 }
 
+static const char *cure_of(unsigned number)
+{
+    if (number == CR_SSL_CONNECTION_ERROR)
+        return "; db.tls_ca must hold the CA of the server's certificate, which must name db.host";
+    if (number == SERVER_SCHEMA_DENIED || number == SERVER_TABLE_DENIED ||
+        number == SERVER_COLUMN_DENIED)
+        return "; `sluice grants` prints what each account needs";
+    return "";
+}
+
+static bool is_read_only(unsigned number)
+{
+    return number == SERVER_NOT_PRIMARY || number == SERVER_READ_ONLY ||
+           number == SERVER_READ_ONLY_TRANSACTION || number == SERVER_READ_ONLY_STORAGE;
+}
+
+static bool is_too_long(unsigned number)
+{
+    return number == SERVER_TOO_LONG || number == SERVER_TOO_LONG_MYSQL;
+}
+
 enum err_code db_failed(struct db *db, const char *what, unsigned number, const char *text,
                         struct err *err)
 {
     db->trouble = DB_FINE;
+    if (db->searches && is_too_long(number))
+        return err_set(err, ERR_TIMEOUT,
+                       "the search reads more than %u ms allow (nine tenths of "
+                       "db.query_timeout_ms); narrow it by queue, name, owner or status",
+                       db->statement_ms);
     for (size_t i = 0; i < ARRAY_LEN(trouble_table); i++) {
         if (trouble_table[i].number == number)
             db->trouble = trouble_table[i].trouble;
     }
     if (db->trouble == DB_LOST)
         db->lost = true;
+    db->denied = number == SERVER_TABLE_DENIED || number == SERVER_COLUMN_DENIED;
+    db->read_only = db->read_only || is_read_only(number);
     enum err_code code = ERR_DB;
     if (db->trouble == DB_LOST)
         code = ERR_DB_AWAY;
     else if (is_done_already(number))
         code = ERR_DUPLICATE;
-    return err_set(err, code, "%s: %s (%u)%s", what, text, number,
-                   number == CR_SSL_CONNECTION_ERROR
-                       ? "; db.tls_ca must hold the CA of the server's certificate, which must "
-                         "name db.host"
-                       : "");
+    return err_set(err, code, "%s: %s (%u)%s", what, text, number, cure_of(number));
 }
 
 static unsigned seconds_of(uint32_t ms)
@@ -138,7 +182,36 @@ static void set_options(MYSQL *conn, const struct store_config *cfg)
         set_tls(conn, cfg->tls_ca);
 }
 
+/* The client libraries leave their socket open over an exec: then a child of this process would
+ * keep the server from seeing that it has died, and the rows that it had locked from everybody
+ * else. */
+static void close_on_exec(MYSQL *conn)
+{
+#if DB_IS_MARIADB
+    int fd = mysql_get_socket(conn);
+#else
+    int fd = conn->net.fd;
+#endif
+    (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
 #define IDLE_TRANSACTION_S "3" /* well below a lease of the defaults */
+
+/* The server ends a lock wait and a statement before the socket's timeout does: that would lose the
+ * connection, and the statement would go on with nobody to read its answer. MySQL limits SELECT
+ * only; a comment of one server is code to the other. */
+static enum err_code set_limits(struct db *db, const struct store_config *cfg, struct err *err)
+{
+    char text[240];
+    unsigned socket_s = seconds_of(cfg->query_timeout_ms);
+    unsigned lock_s = socket_s < 4 ? 1 : socket_s / 2;
+    db->statement_ms = socket_s * 1000 / 10 * 9;
+    (void)snprintf(text, sizeof(text),
+                   "SET SESSION innodb_lock_wait_timeout = %u /*M!, SESSION max_statement_time = "
+                   "%u.%03u */ /*!50708 , SESSION max_execution_time = %u */",
+                   lock_s, db->statement_ms / 1000, db->statement_ms % 1000, db->statement_ms);
+    return db_run_text(db, sv_of(text), err);
+}
 
 /* READ COMMITTED: our writes are guarded by their WHERE, none relies on a snapshot, and unlike
  * REPEATABLE READ it locks no gaps: fewer deadlocks between inserts and searches. */
@@ -160,12 +233,9 @@ static enum err_code set_session(struct db *db, const struct store_config *cfg, 
         if (rc)
             return rc;
     }
-    /* A lock wait must end before the socket does: a timeout of the socket loses the connection. */
-    char text[80];
-    unsigned wait_s = seconds_of(cfg->query_timeout_ms) / 2;
-    (void)snprintf(text, sizeof(text), "SET SESSION innodb_lock_wait_timeout = %u",
-                   wait_s < 1 ? 1 : wait_s);
-    enum err_code rc = db_run_text(db, sv_of(text), err);
+    enum err_code rc = set_limits(db, cfg, err);
+    if (rc == ERR_OK && FAULT_FAILS("db.no_idle_limit")) /* as on MySQL */
+        rc = db_run_text(db, SV("SET SESSION idle_transaction_timeout = 0"), err);
     if (rc)
         return rc;
     bool found = false;
@@ -178,6 +248,7 @@ enum err_code db_open(const struct store_config *cfg, struct db **ret_db, struct
     AUTO(db_free) struct db *db = calloc(1, sizeof(*db));
     if (!db)
         return err_set(err, ERR_NOMEM, "no memory for a database connection");
+    db->opened_ms = clock_mono_ms();
     db->conn = mysql_init(NULL);
     if (!db->conn)
         return err_set(err, ERR_NOMEM, "no memory for a database connection");
@@ -190,6 +261,7 @@ enum err_code db_open(const struct store_config *cfg, struct db **ret_db, struct
         db->lost = true;
         return rc;
     }
+    close_on_exec(db->conn);
     enum err_code rc = set_session(db, cfg, err);
     if (rc)
         return rc;
@@ -224,6 +296,16 @@ enum db_trouble db_trouble(const struct db *db)
 bool db_is_lost(const struct db *db)
 {
     return db->lost;
+}
+
+bool db_is_read_only(const struct db *db)
+{
+    return db->read_only;
+}
+
+int64_t db_opened_ms(const struct db *db)
+{
+    return db->opened_ms;
 }
 
 enum err_code db_lose(struct db *db, const char *what, struct err *err)

@@ -9,7 +9,9 @@
  *
  * Threads: owner. Memory: the arguments of a call are borrowed for it; rows of a selection are
  * held by the client until db_end() or the last db_next().
- * Errors: ERR_DB_AWAY when the connection is lost, ERR_DUPLICATE, ERR_DB. */
+ * Errors: ERR_DB_AWAY when the connection is lost, or of no use: the server has become read-only,
+ * or has ended a statement at its limit of time; ERR_TIMEOUT for the latter in a search;
+ * ERR_DUPLICATE, ERR_DB. */
 
 #include "common/store/db_value.h"
 #include "common/store/store.h"
@@ -37,9 +39,13 @@ enum db_trouble {
 };
 enum db_trouble db_trouble(const struct db *db); /* of the last statement */
 bool db_is_lost(const struct db *db);            /* of any statement so far */
+/* Lost because the server takes no writes: it may go on answering reads that are out of date. */
+bool db_is_read_only(const struct db *db);
+int64_t db_opened_ms(const struct db *db); /* clock_mono_ms() */
 /* As if the connection had been lost now; for failure points. */
 enum err_code db_lose(struct db *db, const char *what, struct err *err);
 
+/* But for those that this account may not use: they are of other programs (account.def). */
 MUST_USE enum err_code db_prepare_all(struct db *db, struct err *err);
 /* The transaction is opened with the first statement: it costs no round trip of its own. */
 void db_begin(struct db *db);
@@ -74,7 +80,8 @@ uint64_t db_auto_step(const struct db *db);
  * What the columns point to must stay until then. */
 MUST_USE enum err_code db_select(struct db *db, enum db_stmt_id id, struct db_args args,
                                  struct db_cols cols, struct err *err);
-/* As db_select, for the one builder of SQL: prepared for this use only. */
+/* As db_select, for the one builder of SQL: prepared for this use only. ERR_TIMEOUT: the search
+ * costs more time than a statement may take; the connection stays good. */
 MUST_USE enum err_code db_select_text(struct db *db, struct sv sql, struct db_args args,
                                       struct db_cols cols, struct err *err);
 MUST_USE enum err_code db_next(struct db *db, bool *ret_row, struct err *err);

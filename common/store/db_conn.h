@@ -46,9 +46,14 @@ struct db {
     MYSQL *conn;
     enum db_trouble trouble;
     bool lost;
+    bool read_only; /* that is why */
+    int64_t opened_ms;
     bool has_written; /* since db_begin */
     enum db_txn_state txn;
-    bool unread_open; /* the answer to its opening is still to be read */
+    bool denied;           /* the account may not do what the last statement does */
+    bool searches;         /* the statement under way is of db_select_text */
+    unsigned statement_ms; /* most that the server gives to one statement */
+    bool unread_open;      /* the answer to its opening is still to be read */
     uint64_t insert_id;
     uint64_t auto_step;
     MYSQL_STMT *stmts[DB_STMT_COUNT]; /* NULL until first used */

@@ -69,9 +69,12 @@ const char *db_stmt_name(enum db_stmt_id id)
 enum err_code db_prepare_all(struct db *db, struct err *err)
 {
     for (int i = 0; i < DB_STMT_COUNT; i++) {
-        enum err_code rc = db_prepare(db, (enum db_stmt_id)i, err);
-        if (rc)
+        struct err refused = {0};
+        enum err_code rc = db_prepare(db, (enum db_stmt_id)i, &refused);
+        if (rc && !(rc == ERR_DB && db->denied)) { /* denied: it is another program's */
+            *err = refused;
             return rc;
+        }
     }
     return ERR_OK;
 }
@@ -231,9 +234,11 @@ enum err_code db_select_text(struct db *db, struct sv sql, struct db_args args, 
     enum err_code rc = prepare(db, "of a search", sql, &stmt, err);
     if (rc)
         return rc;
+    db->searches = true;
     rc = run(db, "of a search", stmt, args, err);
     if (rc == ERR_OK)
         rc = begin_rows(db, "of a search", stmt, cols, err);
+    db->searches = false;
     if (rc) {
         (void)mysql_stmt_close(stmt);
         return rc;

@@ -96,23 +96,45 @@ static enum err_code insert(struct txn *txn, const struct dead_arrival *in, stru
                    NULL, err);
 }
 
+static enum err_code find_row(struct txn *txn, struct arrival *ctx, bool *ret_found,
+                              struct err *err)
+{
+    char outcome[WORD_SIZE] = "";
+    unsigned index = 0;
+    enum err_code rc = db_one(txn->db, DB_DEAD_BY_DIGEST,
+                              DB_ARGS(db_bytes(ctx->in->digest, sizeof(ctx->in->digest))),
+                              DB_COLS(COL_UUID(&ctx->out.id), COL_TEXT(outcome)), ret_found, err);
+    if (rc || !*ret_found)
+        return rc;
+    if (!find_word(outcomes, ARRAY_LEN(outcomes), sv_of(outcome), &index))
+        return err_set(err, ERR_DB, "a dead message has the unknown outcome '%s'", outcome);
+    ctx->out.outcome = (enum dead_outcome)index;
+    return ERR_OK;
+}
+
+/* The id of a probe comes from the message, so another message may have it: then the row gets an
+ * id of its own. */
 static enum err_code put(struct txn *txn, void *ctx_, struct err *err)
 {
     struct arrival *ctx = ctx_;
-    char outcome[WORD_SIZE];
-    unsigned index = 0;
+    struct dead_message message = *ctx->in->message;
+    struct dead_arrival in = *ctx->in;
     bool found = false;
-    enum err_code rc = insert(txn, ctx->in, err);
+    in.message = &message;
+    enum err_code rc = insert(txn, &in, err);
     if (rc == ERR_OK)
-        rc = db_one(txn->db, DB_DEAD_BY_DIGEST,
-                    DB_ARGS(db_bytes(ctx->in->digest, sizeof(ctx->in->digest))),
-                    DB_COLS(COL_UUID(&ctx->out.id), COL_TEXT(outcome)), &found, err);
+        rc = find_row(txn, ctx, &found, err);
+    if (rc == ERR_OK && !found) {
+        message.id = uuid_v7();
+        rc = insert(txn, &in, err);
+        if (rc == ERR_OK)
+            rc = find_row(txn, ctx, &found, err);
+    }
     if (rc)
         return rc;
-    if (!found || !find_word(outcomes, ARRAY_LEN(outcomes), sv_of(outcome), &index))
+    if (!found)
         return err_set(err, ERR_DB, "the row of a dead message is not as it was written");
-    ctx->out.is_new = uuid_eq(&ctx->out.id, &ctx->in->message->id);
-    ctx->out.outcome = (enum dead_outcome)index;
+    ctx->out.is_new = uuid_eq(&ctx->out.id, &message.id);
     return ERR_OK;
 }
 

@@ -82,7 +82,7 @@ void dead_message_done(struct dead_message *message);
 
 /* Of what was received: all of a dead_message up to and including size_bytes but its state. */
 struct dead_arrival {
-    const struct dead_message *message; /* its id is used if the row is new */
+    const struct dead_message *message; /* its id is used if the row is new and no other has it */
     uint8_t digest[32];                 /* the same for the same message */
     struct sv body;
     bool redelivered; /* by the broker: not published once more */

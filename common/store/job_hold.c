@@ -10,6 +10,8 @@
 /* ---- giving a job back ---------------------------------------------------------------------- */
 
 struct hand_back {
+    enum db_stmt_id stmt;
+    const char *kind; /* of the event */
     const struct job_hold *hold;
     enum job_state from;
     const char *detail;
@@ -33,11 +35,11 @@ static enum err_code hand_back(struct txn *txn, void *ctx_, struct err *err)
 {
     struct hand_back *ctx = ctx_;
     const struct job_hold *hold = ctx->hold;
-    const struct job_move move = {.to = ctx->from, .kind = "handed-back", .detail = ctx->detail};
+    const struct job_move move = {.to = ctx->from, .kind = ctx->kind, .detail = ctx->detail};
     const struct history history = {
         .job = &hold->id, .worker = &hold->worker, .fence = hold->fence, .from = ctx->from};
     uint64_t rows = 0;
-    enum err_code rc = db_exec(txn->db, DB_JOB_HAND_BACK,
+    enum err_code rc = db_exec(txn->db, ctx->stmt,
                                DB_ARGS(db_uuid(&hold->id), db_uuid(&hold->worker),
                                        db_u64(hold->fence), db_text(job_state_text(ctx->from))),
                                &rows, err);
@@ -53,18 +55,40 @@ static enum err_code hand_back(struct txn *txn, void *ctx_, struct err *err)
     return history_write(txn->db, &history, &move, 1, &ctx->seq, err);
 }
 
+static enum err_code send(struct store *store, struct hand_back *ctx, struct job_handed_back *ret,
+                          struct err *err)
+{
+    assert(job_state_is_active(ctx->from));
+    enum err_code rc = store_txn(store, hand_back, ctx, err);
+    if (rc)
+        return rc;
+    FAULT("job.hand_back.after_commit");
+    *ret = ctx->result;
+    return ERR_OK;
+}
+
 enum err_code job_store_hand_back(struct store *store, const struct job_hold *hold,
                                   enum job_state from, const char *detail,
                                   struct job_handed_back *ret, struct err *err)
 {
-    struct hand_back ctx = {.hold = hold, .from = from, .detail = detail};
-    assert(job_state_is_active(from));
-    enum err_code rc = store_txn(store, hand_back, &ctx, err);
-    if (rc)
-        return rc;
-    FAULT("job.hand_back.after_commit");
-    *ret = ctx.result;
-    return ERR_OK;
+    struct hand_back ctx = {.stmt = DB_JOB_HAND_BACK,
+                            .kind = "handed-back",
+                            .hold = hold,
+                            .from = from,
+                            .detail = detail};
+    return send(store, &ctx, ret, err);
+}
+
+enum err_code job_store_send_again(struct store *store, const struct job_hold *hold,
+                                   enum job_state from, const char *detail,
+                                   struct job_handed_back *ret, struct err *err)
+{
+    struct hand_back ctx = {.stmt = DB_JOB_SEND_AGAIN,
+                            .kind = "requeued",
+                            .hold = hold,
+                            .from = from,
+                            .detail = detail};
+    return send(store, &ctx, ret, err);
 }
 
 /* ---- the jobs of a worker ------------------------------------------------------------------- */

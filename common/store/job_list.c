@@ -114,22 +114,60 @@ static enum err_code take_found(struct job_search_sql *search, struct rows *foun
     return rc;
 }
 
-static enum err_code search_stretches(struct store *store, struct job_search_sql *search,
-                                      struct job_list *ret_list, struct err *err)
+/* What one row costs is not known: from some bytes to a megabyte of JSON, read for each term of the
+ * filter. So those that read JSON begin small, and grow while the server is quick. */
+#define STRETCH_JSON 4
+#define STRETCH_QUICK_MS 20
+#define STRETCH_GROWTH 4
+
+static uint32_t first_stretch(const struct job_query *query)
+{
+    bool reads_json = query->where_sql && strstr(query->where_sql, "JSON_");
+    return reads_json && query->stretch > STRETCH_JSON ? STRETCH_JSON : query->stretch;
+}
+
+static void grow_stretch(struct job_search_sql *search, int64_t took_ms)
+{
+    uint32_t most = search->query->stretch;
+    if (took_ms > STRETCH_QUICK_MS)
+        return;
+    search->stretch =
+        search->stretch < most / STRETCH_GROWTH ? search->stretch * STRETCH_GROWTH : most;
+}
+
+static enum err_code find_in_stretches(struct store *store, struct job_search_sql *search,
+                                       struct rows *found, struct err *err)
 {
     const struct job_query *query = search->query;
     int64_t until_ms = clock_mono_ms() + query->look_ms;
-    struct rows found = ROWS_OF(struct job *);
     enum err_code rc = ERR_OK;
     bool goes_on = true;
+    search->stretch = first_stretch(query);
     while (rc == ERR_OK && goes_on) {
+        int64_t begun_ms = clock_mono_ms();
         rc = search_stretch(store, search, err);
+        if (rc == ERR_TIMEOUT && search->after == &search->place) {
+            /* The next page goes on there, from a small stretch. */
+            err_clear(err);
+            search->has_end = true;
+            search->end = search->place;
+            return ERR_OK;
+        }
         if (rc == ERR_OK)
-            rc = take_found(search, &found, err);
+            rc = take_found(search, found, err);
+        grow_stretch(search, clock_mono_ms() - begun_ms);
         search->place = search->end;
         search->after = &search->place;
-        goes_on = search->has_end && found.count <= query->limit && clock_mono_ms() < until_ms;
+        goes_on = search->has_end && found->count <= query->limit && clock_mono_ms() < until_ms;
     }
+    return rc;
+}
+
+static enum err_code search_stretches(struct store *store, struct job_search_sql *search,
+                                      struct job_list *ret_list, struct err *err)
+{
+    struct rows found = ROWS_OF(struct job *);
+    enum err_code rc = find_in_stretches(store, search, &found, err);
     if (rc) {
         clear_jobs(&found);
         rows_done(&found);

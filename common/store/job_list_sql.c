@@ -165,7 +165,7 @@ static void begin_text(struct job_search_sql *search)
 enum err_code job_search_build(struct job_search_sql *search, struct err *err)
 {
     begin_text(search);
-    buf_add_text(&search->sql, "SELECT " JOB_COLS);
+    buf_add_text(&search->sql, "SELECT " JOB_LIST_COLS);
     if (takes_parts(search->query)) {
         add_parts(search);
         return check_built(search, err);
@@ -200,7 +200,7 @@ enum err_code job_search_build_end(struct job_search_sql *search, struct err *er
         add_text(search, " AND owner = ?", query->owner);
         add_states(search, states & 1u << i);
         add_order(search);
-        buf_addf(&search->sql, " LIMIT 1 OFFSET %u", query->stretch - 1);
+        buf_addf(&search->sql, " LIMIT 1 OFFSET %u", search->stretch - 1);
         separator = ") UNION ALL (SELECT id FROM jobs";
     }
     buf_add_text(&search->sql, ")) ends");

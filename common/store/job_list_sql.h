@@ -20,6 +20,7 @@ struct job_search_sql {
     size_t arg_count;
     struct rows rows; /* struct job * */
     uint64_t count;
+    uint32_t stretch;         /* rows of the index that the next one has */
     const struct uuid *after; /* the page, or the stretch, begins behind it */
     struct uuid place;        /* what after points to, from the second stretch on */
     struct uuid end;          /* the last id of the stretch */

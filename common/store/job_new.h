@@ -49,7 +49,8 @@ struct job_submitted {
  * the id. */
 MUST_USE enum err_code job_store_submit(struct store *store, const struct job_new *job,
                                         struct job_submitted *ret, struct err *err);
-/* All or none, without idempotency keys; ret holds count items. */
+/* All that were not stored under their keys before, or none; ret holds count items.
+ * ERR_IDEMPOTENCY: the key of one was used for another body. */
 MUST_USE enum err_code job_store_submit_many(struct store *store, const struct job_new *jobs,
                                              size_t count, struct job_submitted *ret,
                                              struct err *err);

@@ -80,6 +80,12 @@ MUST_USE enum err_code job_store_hand_back(struct store *store, const struct job
                                            enum job_state from, const char *detail,
                                            struct job_handed_back *ret, struct err *err);
 
+/* A fresh message for a job whose owner is not live any more: epoch + 1, outbox row; the owner
+ * stays, so that whoever takes it over sees from whom. ERR_FENCED: it is not his any more. */
+MUST_USE enum err_code job_store_send_again(struct store *store, const struct job_hold *hold,
+                                            enum job_state from, const char *detail,
+                                            struct job_handed_back *ret, struct err *err);
+
 struct job_hold_row {
     struct uuid id;
     uint64_t fence;

@@ -20,7 +20,7 @@ struct job_row { /* the selection's columns go here; then job_row_take() makes a
     char condition[CONDITION_TEXT_SIZE];
 };
 
-/* The columns of JOB_COLS in db_stmt.def. */
+/* The columns of JOB_COLS, or of JOB_LIST_COLS, in db_stmt.def. */
 #define JOB_ROW_COL_LIST(row)                                                                      \
     COL_UUID(&(row)->job.id), COL_TEXT((row)->job.tenant), COL_TEXT((row)->job.owner),             \
         COL_TEXT((row)->job.name), COL_TEXT((row)->job.app_id), COL_TEXT((row)->job.app_version),  \

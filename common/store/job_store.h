@@ -42,13 +42,14 @@ struct job_query {
     enum job_order order;
     const struct uuid *after; /* keyset: NULL for the first page */
     uint32_t limit;           /* 1..JOB_STORE_PAGE_MAX */
-    /* Rows of an index that a list looks at at once, and the time after which it looks at no more
-     * of them: a page may then be short, or empty, and yet not be the last. 0: all of them. */
+    /* Most rows of an index that a list looks at at once (few at first if the filter reads JSON),
+     * and the time after which it looks at no more of them: a page may then be short, or empty, and
+     * yet not be the last. 0: all of them. */
     uint32_t stretch;
     uint32_t look_ms;
 };
 struct job_list {
-    struct job **items;
+    struct job **items; /* without their requests */
     size_t count;
     bool more;        /* there is a further page, */
     struct uuid last; /* behind this id; not always that of an item */

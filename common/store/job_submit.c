@@ -9,6 +9,7 @@ struct submission {
     struct job_entry *entries;
     struct job_entry **some; /* room for as many */
     size_t count;
+    bool all_or_none;
 };
 
 /* ---- checks --------------------------------------------------------------------------------- */
@@ -90,7 +91,12 @@ static enum err_code submit(struct txn *txn, void *ctx, struct err *err)
     if (rc)
         return rc;
     for (size_t i = 0; i < sub->count; i++) {
-        if (!sub->entries[i].settled)
+        const struct job_entry *entry = &sub->entries[i];
+        if (sub->all_or_none && entry->fault.code) {
+            *err = entry->fault;
+            return err->code;
+        }
+        if (!entry->settled)
             sub->some[count++] = &sub->entries[i];
     }
     if (count == 0)
@@ -122,7 +128,7 @@ enum err_code job_store_submit(struct store *store, const struct job_new *job,
     struct job_submitted done = {0};
     struct job_entry entry = {.job = job, .done = &done};
     struct job_entry *some = NULL;
-    struct submission sub = {&entry, &some, 1};
+    struct submission sub = {.entries = &entry, .some = &some, .count = 1};
     enum err_code rc = submit_entries(store, &sub, err);
     if (rc == ERR_OK && entry.fault.code) {
         *err = entry.fault;
@@ -155,10 +161,10 @@ enum err_code job_store_submit_many(struct store *store, const struct job_new *j
     struct submission sub;
     enum err_code rc = submission_init(&sub, count, err);
     for (size_t i = 0; rc == ERR_OK && i < count; i++) {
-        assert(!jobs[i].idempotency_key);
         rc = check(&jobs[i], err);
         sub.entries[i] = (struct job_entry){.job = &jobs[i], .done = &ret[i]};
     }
+    sub.all_or_none = true;
     if (rc == ERR_OK)
         rc = submit_entries(store, &sub, err);
     submission_done(&sub);

@@ -19,6 +19,7 @@ struct locked_job { /* its row is locked until the transaction ends */
     struct uuid owner;
     uint64_t fence;
     bool cancel_requested;
+    bool owner_gone;
 };
 
 static enum err_code lock_job(struct txn *txn, const struct cancel *ctx, struct locked_job *ret_job,
@@ -29,7 +30,8 @@ static enum err_code lock_job(struct txn *txn, const struct cancel *ctx, struct 
     enum err_code rc =
         db_one(txn->db, DB_JOB_LOCK, DB_ARGS(db_uuid(ctx->id), db_text(ctx->tenant)),
                DB_COLS(COL_TEXT(status), COL_UUID_OR(&ret_job->owner, &ret_job->has_owner),
-                       COL_U64(&ret_job->fence), COL_BOOL(&ret_job->cancel_requested)),
+                       COL_U64(&ret_job->fence), COL_BOOL(&ret_job->cancel_requested),
+                       COL_BOOL(&ret_job->owner_gone)),
                &found, err);
     if (rc)
         return rc;
@@ -104,7 +106,10 @@ static enum err_code cancel(struct txn *txn, void *ctx_, struct err *err)
         return rc;
     if (job_state_ends(job.status))
         return ended(txn, ctx, &job, err);
-    return job.has_owner ? ask_owner(txn, ctx, &job, err) : cancel_now(txn, ctx, &job, err);
+    /* An owner that is not live answers nothing, has no process any more, and is fenced by the
+     * state if it should come back. */
+    return job.has_owner && !job.owner_gone ? ask_owner(txn, ctx, &job, err)
+                                            : cancel_now(txn, ctx, &job, err);
 }
 
 enum err_code job_store_cancel(struct store *store, const char *tenant, const struct uuid *id,

@@ -177,6 +177,7 @@ static enum err_code write_batch(struct txn *txn, void *ctx, struct err *err)
         if (rc)
             *err = write->err;
     }
+    FAULT("job.writer.before_commit");
     return rc;
 }
 

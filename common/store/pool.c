@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Longer than 400 lines: connections, tries and readiness share one struct and one lock. */
 #include "common/store/pool.h"
 
 #include "common/base/clock.h"
@@ -26,7 +27,8 @@ struct store {
     /* Under the mutex: */
     struct db **idle; /* the last one used is the first one taken */
     uint32_t idle_count;
-    uint32_t in_use; /* borrowed, or being opened by a borrower */
+    uint32_t in_use;    /* borrowed, or being opened by a borrower */
+    int64_t renewed_ms; /* connections from before are used no more; 0: never */
     bool stopping;
     bool checked; /* the statements have been compared with this server's schema */
     struct store_counters counters;
@@ -167,16 +169,29 @@ static void drop_idle(struct store *store, uint32_t count)
 static void give_place(struct store *store, struct db *db)
 {
     bool lost = db && db_is_lost(db);
+    bool old = false;
     pthread_mutex_lock(&store->mutex);
-    if (db && !lost)
+    if (lost && db_is_read_only(db))
+        store->renewed_ms = clock_mono_ms();
+    old = db && !lost && store->renewed_ms && db_opened_ms(db) <= store->renewed_ms;
+    if (db && !lost && !old)
         store->idle[store->idle_count++] = db;
     store->in_use--;
     uint32_t stale = lost ? store->idle_count : 0;
     pthread_cond_signal(&store->freed);
     pthread_mutex_unlock(&store->mutex);
-    if (!lost)
+    if (!lost && !old)
         return;
     db_free(db);
+    drop_idle(store, stale);
+}
+
+void store_renew(struct store *store)
+{
+    pthread_mutex_lock(&store->mutex);
+    store->renewed_ms = clock_mono_ms();
+    uint32_t stale = store->idle_count;
+    pthread_mutex_unlock(&store->mutex);
     drop_idle(store, stale);
 }
 
@@ -359,7 +374,8 @@ static enum err_code ping(struct txn *txn, void *ctx, struct err *err)
                        "the schema is at %u, this program needs %u; run `sluice "
                        "migrate`",
                        newest, migrate_newest());
-    return *check ? db_prepare_all(txn->db, err) : ERR_OK;
+    rc = db_exec(txn->db, DB_WRITE_PROBE, DB_NO_ARGS, NULL, err);
+    return rc == ERR_OK && *check ? db_prepare_all(txn->db, err) : rc;
 }
 
 enum err_code store_ping(struct store *store, struct err *err)

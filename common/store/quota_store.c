@@ -29,13 +29,15 @@ static struct named quota_of(const char *tenant, const char *owner)
                           .key_count = 2};
 }
 
-enum err_code quota_store_list(struct store *store, const char *tenant, struct quota **ret_items,
+enum err_code quota_store_list(struct store *store, const char *tenant,
+                               const struct name_page *page, struct quota **ret_items,
                                size_t *ret_count, struct err *err)
 {
     struct quota row;
     struct rows rows = ROWS_OF(struct quota);
     struct reading reading = {.stmt = DB_QUOTA_LIST,
-                              .args = DB_ARGS(db_text(tenant)),
+                              .args = DB_ARGS(db_text(tenant), db_text(page->after),
+                                              db_text(page->after), db_u64(page->limit)),
                               .cols = QUOTA_ROW_COLS(&row),
                               .row = &row,
                               .rows = &rows};

@@ -22,8 +22,8 @@ struct quota {
 
 /* In the order of the owners; freed with free(). */
 MUST_USE enum err_code quota_store_list(struct store *store, const char *tenant,
-                                        struct quota **ret_items, size_t *ret_count,
-                                        struct err *err);
+                                        const struct name_page *page, struct quota **ret_items,
+                                        size_t *ret_count, struct err *err);
 MUST_USE enum err_code quota_store_get(struct store *store, const char *tenant, const char *owner,
                                        struct quota *ret_quota, struct err *err);
 /* expect_version as in queue_store_put. */

@@ -8,7 +8,6 @@
 
 struct search {
     const struct stray_search *what;
-    const char *queue; /* of STRAY_QUEUED */
     struct rows rows;
 };
 
@@ -31,7 +30,6 @@ static enum err_code find_kind(struct txn *txn, struct search *search, enum stra
         [STRAY_BLOCKED] = DB_STRAY_BLOCKED,
         [STRAY_ROW] = DB_STRAY_ROWS,
         [STRAY_OWNED] = DB_STRAY_OWNED,
-        [STRAY_QUEUED] = DB_STRAY_QUEUED,
     };
     struct stray_row row = {.stray = {.kind = kind}, .status = "PENDING"};
     struct reading reading = {
@@ -64,42 +62,17 @@ static enum err_code find(struct txn *txn, void *ctx, struct err *err)
     return rc;
 }
 
-static enum err_code take(struct store *store, txn_fn find_them, struct search *search,
-                          struct stray_list *ret_list, struct err *err)
-{
-    enum err_code rc = store_once(store, find_them, search, err);
-    if (rc == ERR_OK) {
-        ret_list->count = search->rows.count;
-        ret_list->items = rows_take(&search->rows);
-    }
-    rows_done(&search->rows);
-    return rc;
-}
-
 enum err_code reconcile_store_find(struct store *store, const struct stray_search *what,
                                    struct stray_list *ret_list, struct err *err)
 {
     struct search search = {.what = what, .rows = ROWS_OF(struct stray)};
-    return take(store, find, &search, ret_list, err);
-}
-
-static enum err_code find_queued(struct txn *txn, void *ctx, struct err *err)
-{
-    struct search *search = ctx;
-    const struct stray_search *what = search->what;
-    rows_clear(&search->rows);
-    return find_kind(txn, search, STRAY_QUEUED,
-                     DB_ARGS(db_text(what->tenant), db_text(search->queue),
-                             db_i64(what->owner_ms * 1000), db_u64(what->limit)),
-                     err);
-}
-
-enum err_code reconcile_store_find_queued(struct store *store, const struct stray_search *what,
-                                          const char *queue, struct stray_list *ret_list,
-                                          struct err *err)
-{
-    struct search search = {.what = what, .queue = queue, .rows = ROWS_OF(struct stray)};
-    return take(store, find_queued, &search, ret_list, err);
+    enum err_code rc = store_once(store, find, &search, err);
+    if (rc == ERR_OK) {
+        ret_list->count = search.rows.count;
+        ret_list->items = rows_take(&search.rows);
+    }
+    rows_done(&search.rows);
+    return rc;
 }
 
 /* ---- repairing ------------------------------------------------------------------------------ */
@@ -119,7 +92,7 @@ static enum err_code change(struct txn *txn, const struct stray *stray, uint64_t
         return db_exec(txn->db, DB_STRAY_UNBLOCK,
                        DB_ARGS(db_text(state), db_uuid(&stray->job), db_u64(stray->epoch)),
                        ret_rows, err);
-    return db_exec(txn->db, stray->kind == STRAY_OWNED ? DB_STRAY_REQUEUE : DB_STRAY_RESEND,
+    return db_exec(txn->db, DB_STRAY_REQUEUE,
                    DB_ARGS(db_uuid(&stray->job), db_u64(stray->epoch), db_text(state)), ret_rows,
                    err);
 }
@@ -142,7 +115,6 @@ static enum err_code requeue(struct txn *txn, struct repair *repair, struct err 
     static const char *const details[STRAY_KIND_COUNT] = {
         [STRAY_BLOCKED] = "it was BLOCKED, and nothing held it",
         [STRAY_OWNED] = "its owner was not live for long, and no message came",
-        [STRAY_QUEUED] = "its queue has no message, and nobody owns it",
     };
     const struct job_move move = {
         .to = stray->resume, .kind = "requeued", .detail = details[stray->kind]};

@@ -12,7 +12,6 @@ enum stray_kind {
     STRAY_BLOCKED, /* a BLOCKED job without a blocked row: back to its queue */
     STRAY_ROW,     /* a blocked row whose job is not BLOCKED: deleted */
     STRAY_OWNED,   /* an active job whose owner is not live, and was not for long: a new message */
-    STRAY_QUEUED,  /* a job that waits on a queue without messages: a new message */
     STRAY_KIND_COUNT
 };
 
@@ -34,12 +33,6 @@ struct stray_search {
 };
 MUST_USE enum err_code reconcile_store_find(struct store *store, const struct stray_search *search,
                                             struct stray_list *ret_list, struct err *err);
-/* STRAY_QUEUED alone: jobs of a queue that the broker has no message of, which nobody owns and
- * nothing happened to for search->owner_ms. */
-MUST_USE enum err_code reconcile_store_find_queued(struct store *store,
-                                                   const struct stray_search *search,
-                                                   const char *queue, struct stray_list *ret_list,
-                                                   struct err *err);
 /* *ret_done: false if it was no stray any more. A new message is left to the relay. */
 MUST_USE enum err_code reconcile_store_repair(struct store *store, const struct recovery_lead *lead,
                                               const struct stray *stray, bool *ret_done,

@@ -32,10 +32,11 @@ static enum err_code read_ids(struct txn *txn, struct batch *batch, struct err *
     struct uuid id;
     bool more = true;
     batch->count = 0;
-    enum err_code rc = db_select(txn->db, DB_BATCH_IDS,
-                                 DB_ARGS(db_uuid(&what->id), db_u64(what->asked),
-                                         db_i64(what->waited_ms * 1000), db_u64(what->limit + 1)),
-                                 DB_COLS(COL_UUID(&id)), err);
+    enum err_code rc =
+        db_select(txn->db, DB_BATCH_IDS,
+                  DB_ARGS(db_uuid(&what->id), db_u64(what->asked), db_i64(what->waited_ms * 1000),
+                          db_u64(what->asked), db_u64(what->limit + 1)),
+                  DB_COLS(COL_UUID(&id)), err);
     while (rc == ERR_OK && more) {
         rc = db_next(txn->db, &more, err);
         if (rc == ERR_OK && more)
@@ -159,14 +160,16 @@ static enum err_code keep_verdict(struct txn *txn, struct batch *batch, struct e
     char detail[JOB_REASON_SIZE];
     uint64_t rows = 0;
     bool goes_on = batch->done.more;
-    enum err_code rc = db_exec(txn->db, DB_RECOVERY_RELEASED,
-                               DB_ARGS(db_u64(verdict->tests), db_u64(batch->release),
-                                       db_u64(batch->release), db_text(verdict->result),
-                                       db_text(text_fit(verdict->detail, detail, sizeof(detail))),
-                                       db_u64(goes_on ? what->ramp : 0),
-                                       db_u64(batch->release ? batch->done.jobs : 0),
-                                       db_u64(goes_on), db_i64(next_us(batch)), db_uuid(&what->id)),
-                               &rows, err);
+    enum err_code rc = db_exec(
+        txn->db, DB_RECOVERY_RELEASED,
+        DB_ARGS(db_u64(verdict->tests), db_u64(batch->release), db_u64(batch->release),
+                db_text(verdict->result),
+                db_text(text_fit(verdict->detail, detail, sizeof(detail))),
+                db_u64(goes_on ? what->ramp : 0), db_u64(batch->release ? batch->done.jobs : 0),
+                db_u64(what->asked && !goes_on), db_i64(what->asked_us),
+                db_u64(what->waited_ms > 0), db_u64(what->asked), db_i64(what->asked_us),
+                db_i64(next_us(batch)), db_uuid(&what->id)),
+        &rows, err);
     if (rc == ERR_OK && rows > 0 && verdict->tests > 0)
         rc = recovery_test_keep(txn, &what->id, err);
     if (rc || rows == 0 || goes_on) {

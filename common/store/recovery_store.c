@@ -23,7 +23,7 @@ struct row {
             COL_TEXT((row)->recovery.last_result), COL_TEXT((row)->recovery.last_detail),          \
             COL_U32(&(row)->recovery.ramp), COL_U64(&(row)->recovery.released),                    \
             COL_TEXT((row)->recovery.asked), COL_TEXT((row)->recovery.asked_by),                   \
-            COL_U64(&(row)->recovery.blocked))
+            COL_I64(&(row)->recovery.asked_us), COL_U64(&(row)->recovery.blocked))
 
 static enum err_code complete(void *row, struct err *err)
 {
@@ -31,13 +31,13 @@ static enum err_code complete(void *row, struct err *err)
     return condition_of(read->condition, &read->recovery.condition, err);
 }
 
-enum err_code recovery_store_list(struct store *store, const char *tenant,
-                                  struct recovery_list *ret_list, struct err *err)
+static enum err_code read_groups(struct store *store, enum db_stmt_id stmt, struct db_args args,
+                                 struct recovery_list *ret_list, struct err *err)
 {
     struct row row = {.condition = ""};
     struct rows rows = ROWS_OF(struct recovery);
-    struct reading reading = {.stmt = DB_RECOVERY_LIST,
-                              .args = DB_ARGS(db_text(tenant)),
+    struct reading reading = {.stmt = stmt,
+                              .args = args,
                               .cols = ROW_COLS(&row),
                               .row = &row,
                               .complete = complete,
@@ -48,6 +48,21 @@ enum err_code recovery_store_list(struct store *store, const char *tenant,
     ret_list->count = rows.count;
     ret_list->items = rows_take(&rows);
     return ERR_OK;
+}
+
+enum err_code recovery_store_list(struct store *store, const char *tenant,
+                                  struct recovery_list *ret_list, struct err *err)
+{
+    return read_groups(store, DB_RECOVERY_LIST, DB_ARGS(db_text(tenant)), ret_list, err);
+}
+
+enum err_code recovery_store_page(struct store *store, const char *tenant,
+                                  const struct recovery_page *page, struct recovery_list *ret_list,
+                                  struct err *err)
+{
+    return read_groups(store, DB_RECOVERY_PAGE,
+                       DB_ARGS(db_text(tenant), db_uuid(&page->after), db_u64(page->limit)),
+                       ret_list, err);
 }
 
 static enum err_code no_such_cause(const struct uuid *id, struct err *err)
@@ -74,6 +89,21 @@ enum err_code recovery_store_get(struct store *store, const char *tenant, const 
     return rc;
 }
 
+enum err_code recovery_store_user(struct store *store, const struct uuid *id,
+                                  char ret_user[USER_SIZE], struct err *err)
+{
+    char user[USER_SIZE] = "";
+    const struct reading reading = {.stmt = DB_RECOVERY_USER,
+                                    .args = DB_ARGS(db_uuid(id)),
+                                    .cols = DB_COLS(COL_TEXT(user)),
+                                    .row = user};
+    bool found = false;
+    enum err_code rc = read_one(store, &reading, &found, err);
+    if (rc == ERR_OK)
+        memcpy(ret_user, user, USER_SIZE);
+    return rc;
+}
+
 struct blocked_row {
     struct recovery_job job;
     char status[STATE_TEXT_SIZE];
@@ -86,7 +116,7 @@ static enum err_code complete_job(void *row, struct err *err)
 }
 
 enum err_code recovery_store_jobs(struct store *store, const struct recovery *recovery,
-                                  const struct recovery_job_page *page,
+                                  const struct recovery_page *page,
                                   struct recovery_job_list *ret_list, struct err *err)
 {
     struct blocked_row row;
@@ -247,12 +277,12 @@ static enum err_code keep_verdict(struct txn *txn, void *ctx, struct err *err)
     uint64_t rows = 0;
     enum err_code rc = recovery_lead_check(txn, tested->lead, err);
     if (rc == ERR_OK)
-        rc = db_exec(txn->db, DB_RECOVERY_TESTED,
-                     DB_ARGS(db_u64(verdict->tests), db_u64(verdict->tries),
-                             db_text(verdict->result),
-                             db_text(text_fit(verdict->detail, detail, sizeof(detail))),
-                             db_i64(verdict->next_ms * 1000), db_uuid(tested->id)),
-                     &rows, err);
+        rc = db_exec(
+            txn->db, DB_RECOVERY_TESTED,
+            DB_ARGS(db_u64(verdict->tests), db_u64(verdict->tries), db_text(verdict->result),
+                    db_text(text_fit(verdict->detail, detail, sizeof(detail))),
+                    db_i64(verdict->due_us), db_i64(verdict->next_ms * 1000), db_uuid(tested->id)),
+            &rows, err);
     tested->gone = rows == 0;
     if (rc == ERR_OK && rows > 0 && verdict->tests > 0)
         rc = recovery_test_keep(txn, tested->id, err);

@@ -5,7 +5,8 @@
 /* recovery_store: the causes that jobs wait for, and what the leader of a tenant's recovery does
  * with them. Every write of a leader is one transaction that looks at his fencing number first;
  * ERR_FENCED: another leads now, and nothing was written.
- * Threads: locked. Times are told and taken as durations by the database's clock. */
+ * Threads: locked. Times are told and taken as durations by the database's clock.
+ * Longer than 160 lines: who reads, leads and releases shares one set of types. */
 
 #include "common/model/job.h"
 #include "common/store/block_store.h"
@@ -32,6 +33,7 @@ struct recovery { /* one cause */
     uint64_t released; /* jobs so far */
     char asked[17];    /* "release", "fail" or "": what an operator wants */
     char asked_by[USER_SIZE];
+    int64_t asked_us; /* when; also of what was done since */
     uint64_t blocked; /* jobs now */
 };
 
@@ -40,11 +42,24 @@ struct recovery_list {
     size_t count;
 };
 
+struct recovery_page {
+    struct uuid after; /* nil: from the first on */
+    uint32_t limit;
+};
+/* All of a tenant, for its leader. */
 MUST_USE enum err_code recovery_store_list(struct store *store, const char *tenant,
+                                           struct recovery_list *ret_list, struct err *err);
+/* In the order of their ids. */
+MUST_USE enum err_code recovery_store_page(struct store *store, const char *tenant,
+                                           const struct recovery_page *page,
                                            struct recovery_list *ret_list, struct err *err);
 MUST_USE enum err_code recovery_store_get(struct store *store, const char *tenant,
                                           const struct uuid *id, struct recovery *ret,
                                           struct err *err);
+
+/* Who submitted the first of the jobs that wait; "" if none does. */
+MUST_USE enum err_code recovery_store_user(struct store *store, const struct uuid *id,
+                                           char ret_user[USER_SIZE], struct err *err);
 
 struct recovery_job {
     struct uuid id;
@@ -53,17 +68,13 @@ struct recovery_job {
     char name[JOB_NAME_SIZE];
     char owner[USER_SIZE];
 };
-struct recovery_job_page {
-    struct uuid after; /* nil: from the first on */
-    uint32_t limit;
-};
 struct recovery_job_list {
     struct recovery_job *items; /* free() */
     size_t count;
 };
 /* In the order of submission. */
 MUST_USE enum err_code recovery_store_jobs(struct store *store, const struct recovery *recovery,
-                                           const struct recovery_job_page *page,
+                                           const struct recovery_page *page,
                                            struct recovery_job_list *ret_list, struct err *err);
 #define RECOVERY_HISTORY_MAX 20
 struct recovery_test {
@@ -104,6 +115,7 @@ struct recovery_verdict { /* of a test, or of an operator in its place */
     const char *result;
     const char *detail;
     int64_t next_ms; /* until the next one; of a batch: from its beginning */
+    int64_t due_us;  /* next_us as read before the test: changed since, it is due at once; 0: any */
 };
 /* Not clear: the ramp ends. A cause without jobs is deleted: *ret_gone. */
 MUST_USE enum err_code recovery_store_tested(struct store *store, const struct recovery_lead *lead,
@@ -117,7 +129,8 @@ struct recovery_batch {
     uint32_t limit;     /* jobs at most, 1..RECOVERY_BATCH_MAX */
     uint32_t ramp;      /* for the batch after it; 0: the ramp is over */
     bool asked;         /* only the jobs that were blocked when an operator asked */
-    int64_t waited_ms;  /* only jobs that have waited so long; without asked */
+    int64_t asked_us;   /* as it was read: another question that came since is not answered by it */
+    int64_t waited_ms;  /* only jobs that have waited so long, and the next test stays as it is */
     const char *actor;  /* NULL: recovery itself */
     const char *detail; /* for the event, and (giving up) for `reason` */
 };

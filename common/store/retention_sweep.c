@@ -34,12 +34,15 @@ static void look_at(struct sweep *sweep, const struct uuid *id, bool has_job)
     char text[UUID_TEXT_SIZE];
     struct err err = {0};
     uint64_t bytes = 0;
-    enum err_code rc = fs_tree_size(sweep->tenant_fd, uuid_text(id, text), &bytes, &err);
+    struct err ignored = {0};
+    enum err_code rc = ERR_OK;
+    (void)!fs_tree_size(sweep->tenant_fd, uuid_text(id, text), &bytes,
+                        &ignored); /* or not counted */
     report->archive_jobs++;
     report->archive_bytes += bytes;
     if (has_job || !is_older(id, sweep->limit_us))
         return;
-    if (rc == ERR_OK && !sweep->pass->is_dry)
+    if (!sweep->pass->is_dry)
         rc = fs_remove_tree(sweep->tenant_fd, text, &err);
     if (rc) {
         report->failed++;

@@ -10,11 +10,13 @@ enum err_code site_store_look(const struct store_config *cfg, struct site_look *
     AUTO(db_free) struct db *db = NULL;
     struct site_look look = {0};
     struct err missing = {0};
+    uint32_t read_only = 0;
     bool found = false;
     enum err_code rc = db_open(cfg, &db, err);
     if (rc == ERR_OK)
         rc = db_one(db, DB_SITE_LOOK, DB_NO_ARGS,
-                    DB_COLS(COL_TEXT(look.version), COL_I64(&look.now_us), COL_U32(&look.flush)),
+                    DB_COLS(COL_TEXT(look.version), COL_I64(&look.now_us), COL_U32(&look.flush),
+                            COL_U32(&read_only)),
                     &found, err);
     if (rc)
         return rc;
@@ -26,6 +28,7 @@ enum err_code site_store_look(const struct store_config *cfg, struct site_look *
         *err = missing;
         return rc;
     }
+    look.read_only = read_only != 0;
     *ret_look = look;
     return ERR_OK;
 }
@@ -52,5 +55,30 @@ enum err_code site_store_outbox(struct store *store, uint64_t *ret_rows, int64_t
         *ret_rows = look.rows;
         *ret_age_us = look.age_us;
     }
+    return rc;
+}
+
+struct secret {
+    const char *name;
+    uint8_t bytes[SITE_SECRET_SIZE];
+    bool found;
+};
+
+static enum err_code read_secret(struct txn *txn, void *ctx, struct err *err)
+{
+    struct secret *secret = ctx;
+    return db_one(txn->db, DB_SITE_SECRET, DB_ARGS(db_text(secret->name)),
+                  DB_COLS(COL_BYTES(secret->bytes)), &secret->found, err);
+}
+
+enum err_code site_store_secret(struct store *store, const char *name,
+                                uint8_t ret_secret[SITE_SECRET_SIZE], struct err *err)
+{
+    struct secret secret = {.name = name};
+    enum err_code rc = store_once(store, read_secret, &secret, err);
+    if (rc == ERR_OK && !secret.found)
+        rc = err_set(err, ERR_NOT_FOUND, "the table site_secrets has no row '%s'", name);
+    if (rc == ERR_OK)
+        memcpy(ret_secret, secret.bytes, sizeof(secret.bytes));
     return rc;
 }

@@ -11,6 +11,7 @@ struct site_look {
     char version[128]; /* of the server */
     int64_t now_us;    /* its clock, since 1970 UTC */
     uint32_t flush;    /* innodb_flush_log_at_trx_commit */
+    bool read_only;    /* it takes no writes, but of administrators */
     bool has_schema;   /* some migration was applied */
     uint32_t schema;   /* the newest of them */
 };
@@ -20,5 +21,10 @@ MUST_USE enum err_code site_store_look(const struct store_config *cfg, struct si
 /* Messages that are promised and not confirmed, and the age of the oldest (0: none). */
 MUST_USE enum err_code site_store_outbox(struct store *store, uint64_t *ret_rows,
                                          int64_t *ret_age_us, struct err *err);
+
+#define SITE_SECRET_SIZE 32
+/* What only the web processes of this site know, made with the schema. ERR_NOT_FOUND. */
+MUST_USE enum err_code site_store_secret(struct store *store, const char *name,
+                                         uint8_t ret_secret[SITE_SECRET_SIZE], struct err *err);
 
 #endif

@@ -8,9 +8,9 @@
  * the connection is lost during a commit the outcome is unknown: each call says what it does then.
  *
  * Threads: locked (any thread may call; each ends with store_thread_end()).
- * Errors of every call, besides its own: ERR_DB_AWAY (the server cannot be reached, or no
- * connection came free, within the deadline), ERR_DB (the server refused a statement),
- * ERR_STOPPING (store_stop was called). */
+ * Errors of every call, besides its own: ERR_DB_AWAY (the server cannot be reached, takes no
+ * writes, or no connection came free, within the deadline), ERR_DB (the server refused a
+ * statement), ERR_STOPPING (store_stop was called). */
 
 #include "common/base/err.h"
 
@@ -25,7 +25,8 @@ struct store_config {
     uint16_t port;
     uint32_t pool_size;
     uint32_t connect_timeout_ms;
-    uint32_t query_timeout_ms;   /* socket read and write timeout of a statement */
+    /* Socket read and write timeout of a statement; the server ends one after nine tenths of it. */
+    uint32_t query_timeout_ms;
     uint32_t acquire_timeout_ms; /* most that a call waits for a connection or for the server */
 };
 
@@ -35,7 +36,10 @@ MUST_USE enum err_code store_open(const struct store_config *cfg, struct store *
 void store_free(struct store *store); /* no call may be under way */
 /* Calls under way and later ones end soon with ERR_STOPPING. */
 void store_stop(struct store *store);
-/* One round trip on a pooled connection; also checks that the schema is the one we know. */
+/* The connections that are open now are used for no further call: what they lead to may answer
+ * reads though it is no longer the primary. */
+void store_renew(struct store *store);
+/* On a pooled connection: whether the server takes writes, and the schema is the one we know. */
 MUST_USE enum err_code store_ping(struct store *store, struct err *err);
 /* Waits until store_ping succeeds, with one log line per change of the reason; ERR_STOPPING when
  * *stop becomes true. */
@@ -45,6 +49,11 @@ MUST_USE enum err_code store_wait_ready(struct store *store, const volatile bool
 #define EXPECT_ANY 0                 /* also that there is none */
 #define EXPECT_NONE UINT32_MAX       /* there is none */
 #define EXPECT_SOME (UINT32_MAX - 1) /* there is one */
+
+struct name_page {     /* of what is listed in the order of its names */
+    const char *after; /* "": from the first on */
+    uint32_t limit;
+};
 
 /* Must be the last call of every thread that used the store. */
 void store_thread_end(void);

@@ -25,15 +25,17 @@ static struct named system_of(const char *tenant, const char *id)
 }
 
 enum err_code system_store_list(struct store *store, const char *tenant,
-                                struct job_system **ret_items, size_t *ret_count, struct err *err)
+                                const struct name_page *page, struct job_system **ret_items,
+                                size_t *ret_count, struct err *err)
 {
     struct job_system row;
     struct rows rows = ROWS_OF(struct job_system);
-    struct reading reading = {.stmt = DB_SYSTEM_LIST,
-                              .args = DB_ARGS(db_text(tenant)),
-                              .cols = SYSTEM_ROW_COLS(&row),
-                              .row = &row,
-                              .rows = &rows};
+    struct reading reading = {
+        .stmt = DB_SYSTEM_LIST,
+        .args = DB_ARGS(db_text(tenant), db_text(page->after), db_u64(page->limit)),
+        .cols = SYSTEM_ROW_COLS(&row),
+        .row = &row,
+        .rows = &rows};
     enum err_code rc = read_all(store, &reading, err);
     if (rc)
         return rc;

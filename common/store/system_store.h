@@ -25,6 +25,7 @@ struct job_system {
 
 /* In the order of their ids; freed with free(). */
 MUST_USE enum err_code system_store_list(struct store *store, const char *tenant,
+                                         const struct name_page *page,
                                          struct job_system **ret_items, size_t *ret_count,
                                          struct err *err);
 MUST_USE enum err_code system_store_get(struct store *store, const char *tenant, const char *id,

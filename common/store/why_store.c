@@ -44,9 +44,9 @@ static enum err_code read_queue(struct txn *txn, struct look *look, struct err *
     enum err_code rc = db_one(
         txn->db, DB_WHY_QUEUE,
         DB_ARGS(db_text(job->tenant), db_text(job->queue), db_i64((int64_t)look->lease_ms * 1000),
-                db_text(job->tenant), db_text(job->queue)),
+                db_i64((int64_t)look->lease_ms * 1000), db_text(job->tenant), db_text(job->queue)),
         DB_COLS(COL_BOOL(&queue->exists), COL_U32(&queue->workers), COL_U32(&queue->silent),
-                COL_U32(&queue->slots), COL_U32(&queue->busy)),
+                COL_U32(&queue->slots), COL_U32(&queue->busy), COL_U32(&queue->free)),
         &found, err);
     if (rc == ERR_OK && job->status == JOB_PENDING)
         rc = read_ahead(txn, look, err);
@@ -74,7 +74,7 @@ static enum err_code read_why(struct txn *txn, void *ctx, struct err *err)
 {
     struct look *look = ctx;
     const struct job *job = look->job;
-    look->why = (struct why){0};
+    look->why = (struct why){.lease_ms = look->lease_ms};
     enum err_code rc = read_since(txn, look, err);
     if (rc == ERR_OK && job_state_is_active(job->status))
         rc = read_queue(txn, look, err);

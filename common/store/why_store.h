@@ -20,6 +20,7 @@ struct why_queue { /* of a job that waits for a slot */
     uint32_t silent;  /* of these, with a beat older than the lease */
     uint32_t slots;
     uint32_t busy;
+    uint32_t free; /* of workers that take messages */
 };
 
 struct why_blocked {
@@ -38,8 +39,9 @@ struct why_blocked {
 };
 
 struct why {
-    int64_t now_us;   /* by the database's clock, as all times of jobs */
-    int64_t since_us; /* it came to its state; 0: not known */
+    int64_t now_us;    /* by the database's clock, as all times of jobs */
+    uint32_t lease_ms; /* as given */
+    int64_t since_us;  /* it came to its state; 0: not known */
     struct why_queue queue;
     bool has_worker; /* the owner's row was found */
     struct worker_row worker;

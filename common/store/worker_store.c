@@ -41,13 +41,14 @@ static enum err_code insert_worker(struct txn *txn, void *ctx, struct err *err)
 {
     const struct worker_row *row = ctx;
     struct err failed = {0};
-    enum err_code rc = db_exec(
-        txn->db, DB_WORKER_INSERT,
-        DB_ARGS(db_uuid(&row->id), db_text(row->tenant), db_text(row->queue), db_text(row->name),
-                db_text(row->host), db_uuid(&row->home), db_text(row->boot_id), db_u64(row->pid),
-                db_text(row->version), db_u64(row->slots), db_u64(row->busy)),
-        NULL, &failed);
-    if (rc == ERR_DUPLICATE && txn->commit_unknown)
+    enum err_code rc = db_exec(txn->db, DB_WORKER_INSERT,
+                               DB_ARGS(db_uuid(&row->id), db_text(row->tenant), db_text(row->queue),
+                                       db_text(row->name), db_text(row->host), db_uuid(&row->home),
+                                       db_text(row->boot_id), db_u64(row->pid),
+                                       db_text(row->version), db_u64(row->slots), db_u64(row->busy),
+                                       db_u64(row->lease_ms), db_text(row->runner)),
+                               NULL, &failed);
+    if (rc == ERR_DUPLICATE) /* nobody else makes this id: our own commit had no answer */
         return ERR_OK;
     if (rc)
         *err = failed;
@@ -195,15 +196,43 @@ enum err_code worker_store_is_draining(struct store *store, const struct uuid *w
     return rc;
 }
 
+struct runner_look {
+    const struct uuid *worker;
+    const struct uuid *home;
+    const char *runner;
+    bool shares;
+};
+
+static enum err_code read_runner(struct txn *txn, void *ctx, struct err *err)
+{
+    struct runner_look *look = ctx;
+    uint64_t one = 0;
+    return db_one(txn->db, DB_WORKER_SHARES_RUNNER,
+                  DB_ARGS(db_uuid(look->worker), db_uuid(look->home), db_text(look->runner)),
+                  DB_COLS(COL_U64(&one)), &look->shares, err);
+}
+
+enum err_code worker_store_shares_runner(struct store *store, const struct uuid *worker,
+                                         const struct uuid *home, const char *runner,
+                                         bool *ret_shares, struct err *err)
+{
+    struct runner_look look = {.worker = worker, .home = home, .runner = runner};
+    enum err_code rc = store_once(store, read_runner, &look, err);
+    if (rc == ERR_OK)
+        *ret_shares = look.shares;
+    return rc;
+}
+
 enum err_code worker_store_beats(struct store *store, struct worker_beat **ret_beats,
                                  size_t *ret_count, struct err *err)
 {
     struct worker_beat row;
     struct rows rows = ROWS_OF(struct worker_beat);
-    struct reading reading = {.stmt = DB_WORKER_BEATS,
-                              .cols = DB_COLS(COL_UUID(&row.id), COL_U64(&row.beat)),
-                              .row = &row,
-                              .rows = &rows};
+    struct reading reading = {
+        .stmt = DB_WORKER_BEATS,
+        .cols = DB_COLS(COL_UUID(&row.id), COL_U64(&row.beat), COL_U32(&row.lease_ms)),
+        .row = &row,
+        .rows = &rows};
     enum err_code rc = read_all(store, &reading, err);
     if (rc)
         return rc;
@@ -233,11 +262,12 @@ static enum err_code select_workers(struct store *store, enum db_stmt_id stmt, s
     struct reading reading = {
         .stmt = stmt,
         .args = args,
-        .cols = DB_COLS(
-            COL_UUID(&row->id), COL_TEXT(row->tenant), COL_TEXT(row->queue), COL_TEXT(row->name),
-            COL_TEXT(row->host), COL_TEXT(row->boot_id), COL_U32(&row->pid), COL_TEXT(row->version),
-            COL_U32(&row->slots), COL_U32(&row->busy), COL_U64(&row->beat), COL_TEXT(found.state),
-            COL_BOOL(&row->draining), COL_I64(&row->started_us), COL_I64(&row->beat_age_us)),
+        .cols = DB_COLS(COL_UUID(&row->id), COL_TEXT(row->tenant), COL_TEXT(row->queue),
+                        COL_TEXT(row->name), COL_TEXT(row->host), COL_TEXT(row->boot_id),
+                        COL_U32(&row->pid), COL_TEXT(row->version), COL_U32(&row->slots),
+                        COL_U32(&row->busy), COL_U64(&row->beat), COL_TEXT(found.state),
+                        COL_BOOL(&row->draining), COL_I64(&row->started_us),
+                        COL_I64(&row->beat_age_us), COL_U32(&row->lease_ms)),
         .row = &found,
         .complete = complete,
         .rows = &rows};

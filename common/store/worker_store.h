@@ -8,6 +8,11 @@
 #include "common/model/job.h"
 #include "common/store/store.h"
 
+#define WORKER_LEASE_UNKNOWN_MS                                                                    \
+    600000 /* of a version that wrote none: the setting's upper bound                              \
+            */
+#define WORKER_RUNNER_SIZE 96
+
 enum worker_state { WORKER_LIVE, WORKER_STOPPED, WORKER_REPLACED, WORKER_DEAD };
 
 struct worker_row {
@@ -22,6 +27,8 @@ struct worker_row {
     char version[33];
     uint32_t slots;
     uint32_t busy;
+    uint32_t lease_ms;               /* its own setting, which grants its runs their time */
+    char runner[WORKER_RUNNER_SIZE]; /* which process holds its runs; "": not known; not read */
     uint64_t beat;
     enum worker_state state;
     bool draining;
@@ -30,7 +37,7 @@ struct worker_row {
 };
 
 const char *worker_state_text(enum worker_state state);
-/* A new row with state live. */
+/* A new row with state live; the same id again is the same row: an earlier call had no answer. */
 MUST_USE enum err_code worker_store_register(struct store *store, const struct worker_row *row,
                                              struct err *err);
 /* Beats and what comes back with one: on a connection of its own, opened by beat_open. */
@@ -41,6 +48,10 @@ MUST_USE enum err_code beat_open(const struct store_config *cfg, const struct uu
  * no longer live (declared dead or replaced): final. ERR_DB_AWAY: not written, or not known to be.
  */
 MUST_USE enum err_code beat_write(struct beat *beat, uint32_t busy, struct err *err);
+/* A beat for another row, of a former incarnation whose runs we keep: its lease is not less than
+ * lease_ms from then on. ERR_FENCED: that row is not live any more. */
+MUST_USE enum err_code beat_write_former(struct beat *beat, const struct uuid *former,
+                                         uint32_t lease_ms, struct err *err);
 void beat_free(struct beat *beat);
 
 /* From live only: stopped (said so itself) and replaced (by a newer incarnation). */
@@ -63,9 +74,15 @@ MUST_USE enum err_code worker_store_former(struct store *store, const struct uui
                                            struct worker_row **ret_rows, size_t *ret_count,
                                            struct err *err);
 
+/* Whether that worker, of any state, had this work folder and this very runner. */
+MUST_USE enum err_code worker_store_shares_runner(struct store *store, const struct uuid *worker,
+                                                  const struct uuid *home, const char *runner,
+                                                  bool *ret_shares, struct err *err);
+
 struct worker_beat {
     struct uuid id;
     uint64_t beat;
+    uint32_t lease_ms;
 };
 /* Beats of all live workers, for the watch; free() them. */
 MUST_USE enum err_code worker_store_beats(struct store *store, struct worker_beat **ret_beats,

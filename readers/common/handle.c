@@ -16,8 +16,12 @@ static struct metric handled =
 static struct metric doubled =
     METRIC_COUNTER("sluice_dead_messages_doubled_total", "Messages that had a row already");
 
+static struct metric set_aside = METRIC_COUNTER("sluice_dead_messages_set_aside_total",
+                                                "Messages kept because handling them failed");
+
 void handle_metrics_add(void)
 {
+    metrics_add(&set_aside);
     metrics_add(&handled);
     metrics_add(&doubled);
 }
@@ -176,4 +180,52 @@ enum err_code handle_delivery(const struct handle *handle, const struct bus_deli
     enum err_code rc = handle_work(&work, err);
     job_free(work.job);
     return rc;
+}
+
+/* ---- what cannot be handled ------------------------------------------------------------------ */
+
+static enum err_code keep(const struct handle *handle, const struct dead_arrival *row,
+                          const char *reason, struct dead_arrived *ret_arrived, struct err *err)
+{
+    char detail[JOB_REASON_SIZE];
+    (void)snprintf(detail, sizeof(detail), "it could not be handled: %.300s", reason);
+    enum err_code rc = dead_store_put(handle->store, row, ret_arrived, err);
+    return rc ? rc : dead_store_settle(handle->store, &ret_arrived->id, DEAD_KEPT, detail, err);
+}
+
+/* Nothing of it is left that a row could be refused for, or found by. */
+static void strip(struct arrival *arrival)
+{
+    struct dead_message *message = &arrival->message;
+    const struct uuid id = uuid_v7();
+    *message = (struct dead_message){
+        .id = id, .source = message->source, .size_bytes = message->size_bytes};
+    (void)snprintf(message->reason, sizeof(message->reason), "unknown");
+    arrival->row.redelivered = true;
+    memset(arrival->row.digest, 0, sizeof(arrival->row.digest));
+    memcpy(arrival->row.digest, id.bytes, sizeof(id.bytes));
+}
+
+enum err_code handle_set_aside(const struct handle *handle, const struct bus_delivery *delivery,
+                               const char *reason, struct err *err)
+{
+    struct arrival arrival;
+    struct dead_arrived arrived = {0};
+    char id[UUID_TEXT_SIZE];
+    struct err first = {0};
+    arrival_read(handle->source, delivery, &arrival);
+    enum err_code rc =
+        arrival.is_short ? ERR_NOMEM : keep(handle, &arrival.row, reason, &arrived, &first);
+    if (rc) {
+        strip(&arrival);
+        rc = keep(handle, &arrival.row, reason, &arrived, err);
+    }
+    if (rc)
+        return rc;
+    metric_count(&set_aside, 0, 1);
+    metric_count(&handled, DEAD_KEPT, 1);
+    log_event(LOG_ERROR, "dead.message.set_aside", LOG_S("id", uuid_text(&arrived.id, id)),
+              LOG_S("source", dead_source_text(handle->source)),
+              LOG_U("bytes", delivery->size_bytes), LOG_S("reason", reason));
+    return ERR_OK;
 }

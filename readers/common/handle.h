@@ -23,5 +23,11 @@ void handle_metrics_add(void);
  * whole again. */
 MUST_USE enum err_code handle_delivery(const struct handle *handle,
                                        const struct bus_delivery *delivery, struct err *err);
+/* For a message that cannot be handled, whatever the reason: it is kept for a person, with this
+ * reason, if need be under another id and with its bytes and origin only. ERR_OK: acknowledge it.
+ */
+MUST_USE enum err_code handle_set_aside(const struct handle *handle,
+                                        const struct bus_delivery *delivery, const char *reason,
+                                        struct err *err);
 
 #endif

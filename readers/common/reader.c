@@ -16,12 +16,17 @@
 #include "readers/common/handle.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #define TURN_MS 120000 /* one try to handle a message, with a database that is away or slow */
 #define POOL_MOST 4    /* connections: one message is handled at a time */
 #define WAITING_MAX 16 /* one channel: more than one only after its connection was lost */
 
+#define FAILURES_MAX 5 /* of one message, with servers that answer: then it is set aside */
+
 static const struct retry handle_retry = {100, 5000};
+static struct metric failed_tries =
+    METRIC_COUNTER("sluice_dead_messages_failed_total", "Tries to handle a message that failed");
 
 struct reader {
     const struct reader_kind *kind;
@@ -39,6 +44,7 @@ struct reader {
     size_t count;
     bool stop;
     struct watchdog_loop loop; /* of the handler */
+    atomic_uint failures;      /* of the message that is being handled, in a row */
 };
 
 /* ---- from the bus to the handler ------------------------------------------------------------- */
@@ -73,7 +79,37 @@ static struct bus_delivery *next_delivery(struct reader *reader)
     return delivery;
 }
 
-/* Until it is done, however long the database is away; false: the end was asked for before. */
+/* An unreachable server comes back; any other failure is of the message, and repeats. */
+static bool is_of_message(enum err_code code)
+{
+    switch (code) {
+    case ERR_DB_AWAY:
+    case ERR_BROKER_AWAY:
+    case ERR_BROKER_BLOCKED:
+    case ERR_OVERLOADED:
+    case ERR_STOPPING:
+    case ERR_TIMEOUT:
+    case ERR_NOMEM:
+        return false;
+    default:
+        return true;
+    }
+}
+
+/* One try; what has failed so often is set aside, so that those behind it go on. */
+static enum err_code try_handle(const struct handle *handle, const struct bus_delivery *delivery,
+                                uint32_t *failures, struct err *err)
+{
+    enum err_code rc = handle_delivery(handle, delivery, err);
+    if (rc == ERR_OK || !is_of_message(rc) || ++*failures < FAILURES_MAX)
+        return rc;
+    char reason[sizeof(err->text)];
+    memcpy(reason, err->text, sizeof(reason));
+    err_clear(err);
+    return handle_set_aside(handle, delivery, reason, err);
+}
+
+/* Until it is done, however long the outage of a server lasts; false: stop was requested before. */
 static bool handle_at_last(struct reader *reader, const struct bus_delivery *delivery)
 {
     const struct handle handle = {.cfg = reader->cfg,
@@ -82,16 +118,23 @@ static bool handle_at_last(struct reader *reader, const struct bus_delivery *del
                                   .notify = reader->notify,
                                   .source = reader->kind->source};
     struct err err = {0};
-    for (uint32_t tries = 1;; tries++) {
+    uint32_t failures = 0;
+    bool stopped = false;
+    for (uint32_t tries = 1; !stopped; tries++) {
         err_clear(&err);
         watchdog_turn(&reader->loop, TURN_MS);
-        if (handle_delivery(&handle, delivery, &err) == ERR_OK)
-            return true;
+        enum err_code rc = try_handle(&handle, delivery, &failures, &err);
+        if (rc == ERR_OK)
+            break;
+        atomic_store(&reader->failures, tries);
+        metric_count(&failed_tries, 0, 1);
         if (err.code != ERR_STOPPING)
             log_err("dead.message.not_stored", &err);
-        if (daemon_sleep_until(clock_mono_ms() + retry_pause_ms(&handle_retry, tries)))
-            return false;
+        stopped = daemon_sleep_until(clock_mono_ms() + retry_pause_ms(&handle_retry, tries));
     }
+    if (!stopped)
+        atomic_store(&reader->failures, 0);
+    return !stopped;
 }
 
 static void *handler_main(void *arg)
@@ -133,9 +176,10 @@ static bool ready(void *arg, struct buf *reasons)
     bool database = store_ping(reader->store, &err) == ERR_OK;
     bool broker = bus_consumer_state(reader->consumer) == BUS_UP &&
                   bus_publisher_state(reader->pub) != BUS_DOWN;
-    buf_addf(reasons, "\"database\":%s,\"broker\":%s", database ? "true" : "false",
-             broker ? "true" : "false");
-    return database && broker;
+    bool handles = atomic_load(&reader->failures) < 2;
+    buf_addf(reasons, "\"database\":%s,\"broker\":%s,\"handles\":%s", database ? "true" : "false",
+             broker ? "true" : "false", handles ? "true" : "false");
+    return database && broker && handles;
 }
 
 static enum err_code start_monitor(struct reader *reader, struct monitor **ret_monitor,
@@ -151,6 +195,7 @@ static enum err_code start_monitor(struct reader *reader, struct monitor **ret_m
         .arg = reader,
     };
     handle_metrics_add();
+    metrics_add(&failed_tries);
     notify_metrics_add();
     open_messages.arg = reader;
     metrics_add(&open_messages);

@@ -3,32 +3,13 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "common/service/daemon.h"
 #include "readers/recovery/desk_body.h"
 #include "readers/recovery/stats.h"
 
 #include <assert.h>
 
 #define RETRY_MS 1000
-
-void desk_fence(struct desk *desk)
-{
-    pthread_mutex_lock(&desk->lock);
-    bool first = !desk->fenced;
-    desk->fenced = true;
-    pthread_mutex_unlock(&desk->lock);
-    metric_count(&stat_fenced, 0, 1);
-    if (first)
-        daemon_ask_stop();
-}
-
-bool desk_is_fenced(struct desk *desk)
-{
-    pthread_mutex_lock(&desk->lock);
-    bool fenced = desk->fenced;
-    pthread_mutex_unlock(&desk->lock);
-    return fenced;
-}
+#define CREW_JUDGED_MS 5000
 
 struct tenant *desk_first(struct desk *desk)
 {
@@ -38,53 +19,168 @@ struct tenant *desk_first(struct desk *desk)
     return first;
 }
 
+static struct tenant *find(struct desk *desk, const char *name)
+{
+    struct tenant *at = desk_first(desk);
+    while (at && strcmp(at->name, name) != 0)
+        at = at->next;
+    return at;
+}
+
+void desk_fence(struct desk *desk, const struct recovery_lead *lead)
+{
+    struct tenant *tenant = find(desk, lead->tenant);
+    metric_count(&stat_fenced, 0, 1);
+    if (!tenant)
+        return;
+    pthread_mutex_lock(&desk->lock);
+    if (tenant->leading && tenant->lead.fencing == lead->fencing) {
+        log_event(LOG_WARN, "recovery.fenced", LOG_S("tenant", lead->tenant),
+                  LOG_U("fencing", lead->fencing));
+        desk_step_down(tenant, "another process leads");
+        tenant->fenced = true;
+    }
+    pthread_mutex_unlock(&desk->lock);
+}
+
 /* ---- handling causes ------------------------------------------------------------------------ */
 
-static int64_t handle(struct desk *desk, const struct recovery_lead *lead, const struct uuid *id)
+struct handling {
+    struct tenant *tenant;
+    const struct uuid *id;
+    struct lane *lane; /* it has entered this one */
+    bool parked;
+};
+
+/* A test is about to go out. */
+static bool enter(void *arg, const char *user)
+{
+    struct handling *handling = arg;
+    struct desk *desk = handling->tenant->desk;
+    if (handling->lane)
+        return true;
+    pthread_mutex_lock(&desk->lock);
+    enum lane_answer answer = lane_enter(handling->tenant, user, handling->id, &handling->lane);
+    handling->parked = answer == LANE_PARKED;
+    pthread_mutex_unlock(&desk->lock);
+    return answer == LANE_ENTERED;
+}
+
+static int64_t handle(struct desk *desk, const struct recovery_lead *lead,
+                      struct handling *handling)
 {
     struct err err = {0};
     int64_t due_ms = 0;
-    enum err_code rc = handle_cause(desk->cfg.site, lead, id, &due_ms, &err);
-    if (rc == ERR_OK)
+    const struct handle_gate gate = {.enter = enter, .arg = handling};
+    enum err_code rc = handle_cause(desk->cfg.site, lead, handling->id, &gate, &due_ms, &err);
+    if (rc == ERR_OK && due_ms != HANDLE_LATER)
         return due_ms == HANDLE_GONE ? HANDLE_GONE : clock_mono_ms() + due_ms;
-    log_err(rc == ERR_FENCED ? "recovery.fenced" : "recovery.failed", &err);
     if (rc == ERR_FENCED) {
-        desk_fence(desk);
+        desk_fence(desk, lead);
         return HANDLE_GONE;
     }
+    if (rc)
+        log_err("recovery.failed", &err);
     return clock_mono_ms() + RETRY_MS;
 }
 
-/* The lock is held, and released meanwhile. */
-static void handle_next(struct desk *desk, const struct agenda_item *item)
+/* The lock is held, and released meanwhile. lane: NULL, or the one that it has entered. */
+static void handle_next(struct desk *desk, const struct agenda_item *item, struct lane *lane)
 {
-    const struct tenant *tenant = item->owner;
+    struct tenant *tenant = item->owner;
+    struct handling handling = {.tenant = tenant, .id = &item->id, .lane = lane};
     const struct recovery_lead lead = tenant->lead;
     int64_t due_ms = HANDLE_GONE;
-    if (tenant->leading && !desk->fenced) {
+    if (tenant->leading) {
         pthread_mutex_unlock(&desk->lock);
-        due_ms = handle(desk, &lead, &item->id);
+        due_ms = handle(desk, &lead, &handling);
         pthread_mutex_lock(&desk->lock);
     }
-    agenda_done(desk->agenda, &item->id, due_ms);
+    if (handling.lane)
+        lane_leave(handling.lane);
+    if (!handling.parked)
+        agenda_done(desk->agenda, &item->id, due_ms);
     pthread_cond_signal(&desk->due);
+}
+
+static void *work(void *arg);
+
+/* The lock is held. Failure: the others do the work, more slowly. */
+static int add_thread(struct desk *desk)
+{
+    struct crew_member *member = desk->crew;
+    while (member->state == CREW_WORKS)
+        member++;
+    if (member->state == CREW_ENDED)
+        (void)pthread_join(member->thread, NULL); /* it takes no lock any more */
+    member->desk = desk;
+    int failed = pthread_create(&member->thread, NULL, work, member);
+    member->state = failed ? CREW_NONE : CREW_WORKS;
+    desk->crew_count += failed == 0;
+    return failed;
+}
+
+static void take_part(struct desk *desk, const struct agenda_item *item, struct lane *lane)
+{
+    if (desk->idle < desk->least_idle)
+        desk->least_idle = desk->idle;
+    if (desk->idle == 0 && desk->crew_count < CREW_MAX)
+        (void)add_thread(desk);
+    handle_next(desk, item, lane);
+}
+
+/* The lock is held. Whether this idle thread is one of those that were not needed since the last
+ * judgement; one always stays idle. */
+static bool ends_as_surplus(struct desk *desk, int64_t now_ms)
+{
+    if (now_ms - desk->judged_ms >= CREW_JUDGED_MS) {
+        desk->surplus = desk->least_idle > 1 ? desk->least_idle - 1 : 0;
+        desk->least_idle = desk->idle;
+        desk->judged_ms = now_ms;
+        pthread_cond_broadcast(&desk->due);
+    }
+    if (desk->surplus == 0 || desk->idle <= 1)
+        return false;
+    desk->surplus--;
+    return true;
+}
+
+/* The lock is held, and released meanwhile. true: the thread ends. */
+static bool idle_until(struct desk *desk, int64_t due_ms)
+{
+    int64_t judge_ms = desk->judged_ms + CREW_JUDGED_MS;
+    bool judges = desk->crew_count > 1 && judge_ms < due_ms;
+    desk->idle++;
+    if (judges)
+        (void)clock_cond_wait_until(&desk->due, &desk->lock, judge_ms);
+    else if (due_ms == INT64_MAX)
+        pthread_cond_wait(&desk->due, &desk->lock);
+    else
+        (void)clock_cond_wait_until(&desk->due, &desk->lock, due_ms);
+    bool ends = !desk->stopping && ends_as_surplus(desk, clock_mono_ms());
+    desk->idle--;
+    return ends;
 }
 
 static void *work(void *arg)
 {
-    struct desk *desk = arg;
+    struct crew_member *self = arg;
+    struct desk *desk = self->desk;
     struct agenda_item item;
+    struct lane *lane = NULL;
+    bool ends = false;
     pthread_mutex_lock(&desk->lock);
-    while (!desk->stopping) {
-        int64_t now_ms = clock_mono_ms();
+    while (!desk->stopping && !ends) {
         int64_t due_ms = agenda_due_ms(desk->agenda);
-        if (agenda_next(desk->agenda, now_ms, &item))
-            handle_next(desk, &item);
-        else if (due_ms == INT64_MAX)
-            pthread_cond_wait(&desk->due, &desk->lock);
+        if (lane_next(desk, &item, &lane))
+            take_part(desk, &item, lane);
+        else if (agenda_next(desk->agenda, clock_mono_ms(), &item))
+            take_part(desk, &item, NULL);
         else
-            (void)clock_cond_wait_until(&desk->due, &desk->lock, due_ms);
+            ends = idle_until(desk, due_ms);
     }
+    desk->crew_count--;
+    self->state = CREW_ENDED;
     pthread_mutex_unlock(&desk->lock);
     store_thread_end();
     return NULL;
@@ -94,13 +190,12 @@ static void *work(void *arg)
 
 static enum err_code start_threads(struct desk *desk, struct err *err)
 {
-    unsigned wanted = desk->cfg.site->cfg->recovery_testers;
     int failed = pthread_create(&desk->minder, NULL, desk_mind, desk);
     desk->has_minder = failed == 0;
-    while (!failed && desk->crew_count < wanted && desk->crew_count < CREW_MAX) {
-        failed = pthread_create(&desk->crew[desk->crew_count], NULL, work, desk);
-        desk->crew_count += failed == 0;
-    }
+    pthread_mutex_lock(&desk->lock);
+    if (!failed)
+        failed = add_thread(desk);
+    pthread_mutex_unlock(&desk->lock);
     return failed ? err_set_errno(err, ERR_NOMEM, failed, "cannot start recovery's threads")
                   : ERR_OK;
 }
@@ -139,14 +234,6 @@ static enum err_code consume(struct tenant *tenant, struct err *err)
     if (rc == ERR_OK)
         bus_consumer_set_channels(tenant->consumer, 1);
     return rc;
-}
-
-static struct tenant *find(struct desk *desk, const char *name)
-{
-    struct tenant *at = desk_first(desk);
-    while (at && strcmp(at->name, name) != 0)
-        at = at->next;
-    return at;
 }
 
 /* It rests until it is waked. */
@@ -189,6 +276,23 @@ static enum err_code wake(struct tenant *tenant, struct err *err)
     return rc;
 }
 
+static void put_to_rest(struct tenant *tenant)
+{
+    set_rests(tenant, true);
+    bus_consumer_free(tenant->consumer); /* no callback runs after this */
+    tenant->consumer = NULL;
+    log_event(LOG_INFO, "recovery.rests", LOG_S("tenant", tenant->name));
+}
+
+static bool take_fenced(struct tenant *tenant)
+{
+    pthread_mutex_lock(&tenant->desk->lock);
+    bool fenced = tenant->fenced;
+    tenant->fenced = false;
+    pthread_mutex_unlock(&tenant->desk->lock);
+    return fenced;
+}
+
 enum err_code desk_serve(struct desk *desk, const char *name, struct err *err)
 {
     struct tenant *tenant = find(desk, name);
@@ -197,37 +301,41 @@ enum err_code desk_serve(struct desk *desk, const char *name, struct err *err)
         return rc;
     assert(tenant);
     tenant->needed_ms = clock_mono_ms();
+    if (take_fenced(tenant) && tenant->consumer)
+        put_to_rest(tenant);
     return tenant->consumer ? ERR_OK : wake(tenant, err);
 }
 
 void desk_rest(struct desk *desk, int64_t unneeded_ms)
 {
     for (struct tenant *at = desk_first(desk); at; at = at->next) {
-        if (!at->consumer || clock_mono_ms() - at->needed_ms < unneeded_ms)
-            continue;
-        set_rests(at, true);
-        bus_consumer_free(at->consumer); /* no callback runs after this */
-        at->consumer = NULL;
-        log_event(LOG_INFO, "recovery.rests", LOG_S("tenant", at->name));
+        if (at->consumer && clock_mono_ms() - at->needed_ms >= unneeded_ms)
+            put_to_rest(at);
     }
 }
 
 void desk_close(struct desk *desk)
 {
+    bool joins[CREW_MAX] = {0};
     if (!desk)
         return;
     pthread_mutex_lock(&desk->lock);
-    desk->stopping = true;
+    desk->stopping = true; /* nobody starts a thread any more */
+    for (unsigned i = 0; i < CREW_MAX; i++)
+        joins[i] = desk->crew[i].state != CREW_NONE;
     pthread_cond_broadcast(&desk->due);
     pthread_cond_broadcast(&desk->mind);
     pthread_mutex_unlock(&desk->lock);
     if (desk->has_minder)
         (void)pthread_join(desk->minder, NULL);
-    for (unsigned i = 0; i < desk->crew_count; i++)
-        (void)pthread_join(desk->crew[i], NULL);
+    for (unsigned i = 0; i < CREW_MAX; i++) {
+        if (joins[i])
+            (void)pthread_join(desk->crew[i].thread, NULL);
+    }
     for (struct tenant *next = NULL, *at = desk->tenants; at; at = next) {
         next = at->next;
         bus_consumer_free(at->consumer);
+        lanes_forget(at);
         free(at);
     }
     agenda_free(desk->agenda);

@@ -37,8 +37,8 @@ struct desk_leads {
 };
 /* The tenants that it leads now. */
 MUST_USE enum err_code desk_leads(struct desk *desk, struct desk_leads *ret_leads, struct err *err);
-/* A write was refused because another leads: the process shall end. */
-void desk_fence(struct desk *desk);
-bool desk_is_fenced(struct desk *desk);
+/* A write was refused because another process leads this tenant: this one stands by for it, with a
+ * new consumer, which is the last in the broker's order. Its other tenants are not concerned. */
+void desk_fence(struct desk *desk, const struct recovery_lead *lead);
 
 #endif

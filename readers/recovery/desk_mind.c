@@ -33,6 +33,8 @@ static void wake_cause(struct tenant *tenant, const struct uuid *id, bool now)
     struct err err = {0};
     if (!tenant->leading || (!now && agenda_has(desk->agenda, id)))
         return;
+    if (now && lane_recall(tenant, id)) /* somebody waits for it: it is looked at again at once */
+        agenda_done(desk->agenda, id, clock_mono_ms());
     (void)!agenda_wake(desk->agenda, &item, clock_mono_ms(), &err);
     pthread_cond_signal(&desk->due);
 }
@@ -66,6 +68,7 @@ void desk_step_down(struct tenant *tenant, const char *why)
     if (!tenant->leading)
         return;
     tenant->leading = false;
+    lanes_forget(tenant);
     agenda_forget(tenant->desk->agenda, tenant);
     metric_set(&stat_leading, metric_value(&stat_leading, 0) - 1);
     log_event(LOG_INFO, "recovery.stands_by", LOG_S("tenant", tenant->name), LOG_S("reason", why));
@@ -201,9 +204,10 @@ static void mind_tenant(struct desk *desk, struct tenant *tenant)
     }
     if (rc == ERR_OK)
         return;
-    log_err("recovery.lead.failed", &err);
     if (rc == ERR_FENCED)
-        desk_fence(desk);
+        desk_fence(desk, &lead);
+    else
+        log_err("recovery.lead.failed", &err);
 }
 
 void *desk_mind(void *arg)

@@ -14,6 +14,7 @@
 struct work {
     const struct handle_site *site;
     const struct recovery_lead *lead;
+    const struct handle_gate *gate;
     struct recovery cause;
     struct policy policy;
     bool has_policy;  /* else: a fixed pause, for ever */
@@ -198,7 +199,8 @@ static enum err_code on_not_yet(struct work *work, const struct test_answer *ans
                                              .tries = counts,
                                              .result = test_result_text(answer->result),
                                              .detail = answer->detail,
-                                             .next_ms = next_pause_ms(work)};
+                                             .next_ms = next_pause_ms(work),
+                                             .due_us = work->cause.next_us};
     if (counts && work->has_policy && policy_is_out_of_tries(&work->policy, work->cause.tries + 1))
         return end_all(work, answer, err);
     enum err_code rc = recovery_store_tested(work->site->test.store, work->lead, &work->cause.id,
@@ -214,9 +216,29 @@ static enum err_code on_not_yet(struct work *work, const struct test_answer *ans
 
 /* ---- one cause ------------------------------------------------------------------------------ */
 
+static enum err_code may_test(const struct work *work, bool *ret_may, struct err *err)
+{
+    char user[USER_SIZE] = "";
+    enum err_code rc = ERR_OK;
+    *ret_may = true;
+    if (!test_goes_out(work->cause.tester))
+        return ERR_OK;
+    rc = recovery_store_user(work->site->test.store, &work->cause.id, user, err);
+    if (rc == ERR_OK)
+        *ret_may = work->gate->enter(work->gate->arg, user);
+    return rc;
+}
+
 static enum err_code test(struct work *work, struct err *err)
 {
     const struct recovery *cause = &work->cause;
+    bool may = false;
+    enum err_code rc = may_test(work, &may, err);
+    if (rc || !may) {
+        work->due_ms = HANDLE_LATER;
+        return rc;
+    }
+    work->began_ms = clock_mono_ms();
     FAULT("recovery.blocked_seen");
     struct test_answer answer =
         test_run(&work->site->test, cause->tenant, cause->tester, cause->params);
@@ -237,7 +259,8 @@ static enum err_code obey(struct work *work, struct err *err)
     bool release = strcmp(cause->asked, "release") == 0;
     const struct recovery_verdict verdict = {
         .result = "operator", .detail = cause->last_detail, .next_ms = rest_of_pause_ms(work)};
-    struct recovery_batch batch = {.asked = true, .actor = cause->asked_by, .detail = detail};
+    struct recovery_batch batch = {
+        .asked = true, .asked_us = cause->asked_us, .actor = cause->asked_by, .detail = detail};
     (void)snprintf(detail, sizeof(detail), "%s by %s%s%s", release ? "released" : "ended",
                    cause->asked_by, cause->last_detail[0] ? "; the last test said: " : "",
                    cause->last_detail);
@@ -251,7 +274,8 @@ static enum err_code drop(struct work *work, struct err *err)
 {
     bool gone = false;
     const struct recovery_verdict verdict = {.result = "empty",
-                                             .next_ms = work->site->cfg->recovery_first_test_ms};
+                                             .next_ms = work->site->cfg->recovery_first_test_ms,
+                                             .due_us = work->cause.next_us};
     enum err_code rc = recovery_store_tested(work->site->test.store, work->lead, &work->cause.id,
                                              &verdict, &gone, err);
     work->due_ms = gone ? HANDLE_GONE : verdict.next_ms;
@@ -267,9 +291,10 @@ static void read_policy(struct work *work)
 }
 
 enum err_code handle_cause(const struct handle_site *site, const struct recovery_lead *lead,
-                           const struct uuid *id, int64_t *ret_due_ms, struct err *err)
+                           const struct uuid *id, const struct handle_gate *gate,
+                           int64_t *ret_due_ms, struct err *err)
 {
-    struct work work = {.site = site, .lead = lead, .began_ms = clock_mono_ms()};
+    struct work work = {.site = site, .lead = lead, .gate = gate, .began_ms = clock_mono_ms()};
     enum err_code rc = recovery_store_get(site->test.store, lead->tenant, id, &work.cause, err);
     if (rc == ERR_NOT_FOUND) {
         err_clear(err);

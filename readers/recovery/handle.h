@@ -18,10 +18,19 @@ struct handle_site {
 };
 
 #define HANDLE_GONE (-1)
-/* *ret_due_ms: from now until it is due again; HANDLE_GONE: it is no more. ERR_FENCED: another
- * leads. */
+#define HANDLE_LATER (-2)
+
+/* Is asked before a test that goes out to another host. user: who submitted the first job that
+ * waits. false: not now. */
+struct handle_gate {
+    bool (*enter)(void *arg, const char *user);
+    void *arg;
+};
+/* *ret_due_ms: from now until it is due again; HANDLE_GONE: it is no more; HANDLE_LATER: the gate
+ * was closed. ERR_FENCED: another leads. */
 MUST_USE enum err_code handle_cause(const struct handle_site *site,
                                     const struct recovery_lead *lead, const struct uuid *id,
-                                    int64_t *ret_due_ms, struct err *err);
+                                    const struct handle_gate *gate, int64_t *ret_due_ms,
+                                    struct err *err);
 
 #endif

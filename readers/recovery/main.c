@@ -2,8 +2,7 @@
 
 /* sluice-recovery: holds blocked jobs until what they wait for has come about, repairs what should
  * never be, and removes what is old. One process serves all tenants, or those of recovery.tenants;
- * further ones stand by. Exit codes: 0 stopped as asked, 1 cannot run (said on stderr), 2 usage, 75
- * another process leads (a supervisor starts this one again, and it stands by). */
+ * further ones stand by. Exit codes: 0 stopped as asked, 1 cannot run (said on stderr), 2 usage. */
 
 #include "common/base/log.h"
 #include "common/service/daemon.h"
@@ -18,7 +17,6 @@
 #include "readers/recovery/stats.h"
 
 #define SERVICE "sluice-recovery"
-#define EXIT_FENCED 75 /* EX_TEMPFAIL */
 
 struct process {
     struct program program;
@@ -27,6 +25,7 @@ struct process {
     struct bus_publisher *publisher;
     struct outbox *outbox;
     struct fleet *fleet;
+    atomic_bool leases_differ;
     struct monitor *monitor;
     struct handle_site site;
     struct desk *desk;
@@ -61,8 +60,10 @@ static bool ready(void *arg, struct buf *reasons)
     struct err err = {0};
     bool database = store_ping(process->store, &err) == ERR_OK;
     bool broker = bus_publisher_state(process->publisher) == BUS_UP;
-    buf_addf(reasons, "\"database\":%s,\"broker\":%s,\"leading\":%lld", database ? "true" : "false",
-             broker ? "true" : "false", (long long)metric_value(&stat_leading, 0));
+    buf_addf(reasons, "\"database\":%s,\"broker\":%s,\"leading\":%lld,\"leases_differ\":%s",
+             database ? "true" : "false", broker ? "true" : "false",
+             (long long)metric_value(&stat_leading, 0),
+             atomic_load(&process->leases_differ) ? "true" : "false");
     return database && broker;
 }
 
@@ -80,18 +81,26 @@ static enum err_code start_monitor(struct process *process, struct err *err)
 static enum err_code start_work(struct process *process, struct err *err)
 {
     const struct config *cfg = process->program.cfg;
+    struct address_nets networks;
+    enum err_code rc = address_nets_parse(cfg->recovery_test_networks, &networks, err);
+    if (rc)
+        return rc;
     process->site = (struct handle_site){.cfg = cfg,
                                          .test = {.store = process->store,
                                                   .publisher = process->publisher,
-                                                  .timeout_ms = cfg->recovery_test_timeout_ms},
+                                                  .timeout_ms = cfg->recovery_test_timeout_ms,
+                                                  .networks = networks,
+                                                  .link_local = cfg->worker_input_link_local},
                                          .outbox = process->outbox};
     const struct fleet_config fleet = {.store = process->store,
+                                       .bus = &process->bus,
                                        .publisher = process->publisher,
                                        .beat_ms = cfg->fleet_beat_ms,
-                                       .lease_ms = cfg->fleet_lease_ms};
+                                       .lease_ms = cfg->fleet_lease_ms,
+                                       .leases_differ = &process->leases_differ};
     const struct desk_config desk = {
         .site = &process->site, .bus = &process->bus, .publisher = process->publisher};
-    enum err_code rc = fleet_start(&fleet, &process->fleet, err);
+    rc = fleet_start(&fleet, &process->fleet, err);
     if (rc == ERR_OK)
         rc = desk_open(&desk, &process->desk, err);
     if (rc)
@@ -148,27 +157,27 @@ static int run(struct process *process, struct err *err)
     enum err_code rc = daemon_start(&calls, err);
     if (rc == ERR_OK)
         rc = serve(process, err);
-    bool fenced = process->desk && desk_is_fenced(process->desk);
     if (rc)
         log_err("recovery.ended", err);
     end(process);
-    log_event(LOG_INFO, "recovery.stopped", LOG_B("fenced", fenced));
+    log_event(LOG_INFO, "recovery.stopped");
     store_thread_end();
     if (rc)
         (void)fprintf(stderr, SERVICE ": %s\n", err->text);
-    return rc ? 1 : fenced ? EXIT_FENCED : 0;
+    return rc ? 1 : 0;
 }
 
-/* A policy that nobody can read is told at the start, not when the first job waits. */
-static enum err_code check_policies(const struct config *cfg, struct err *err)
+/* What cannot be read is said at the start, not when the first job waits. */
+static enum err_code check_settings(const struct config *cfg, struct err *err)
 {
+    struct address_nets networks;
     const char *const texts[] = {
 #define CAUSE(condition, tester, setting) cfg->recovery_##setting,
 #include "common/service/cause.def"
 #undef CAUSE
     };
     struct policy policy;
-    enum err_code rc = ERR_OK;
+    enum err_code rc = address_nets_parse(cfg->recovery_test_networks, &networks, err);
     for (size_t i = 0; i < ARRAY_LEN(texts) && rc == ERR_OK; i++)
         rc = policy_parse(texts[i], &policy, err);
     return rc;
@@ -181,7 +190,7 @@ int main(int argc, char **argv)
     int status = 0;
     if (!program_begin(&process.program, &status))
         return status;
-    status = check_policies(process.program.cfg, &err) ? program_refuse(&process.program, &err)
+    status = check_settings(process.program.cfg, &err) ? program_refuse(&process.program, &err)
                                                        : run(&process, &err);
     config_free(process.program.cfg);
     return status;

@@ -3,19 +3,19 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "common/store/queue_store.h"
 #include "common/store/tenant_store.h"
+#include "readers/recovery/lost.h"
 #include "readers/recovery/stats.h"
 
 #include <pthread.h>
 
 #define STRAYS_AT_ONCE 200
 #define OWNER_LEASES 3
-#define QUEUE_LEASES 15    /* between two looks at the queues */
 #define REQUEUED_LEASES 60 /* a message that waits its turn is not sent each time */
-#define DEPTH_MS 2000
-#define TENANTS_MS 500 /* a tenant whose jobs begin to wait is served after so long at most */
-#define REST_LEASES 3  /* without work before a tenant rests */
+#define TENANTS_MS 500     /* a tenant whose jobs begin to wait is served after so long at most */
+#define REST_LEASES 3      /* without work before a tenant rests */
+
+enum part { PART_SERVE = 1, PART_REPAIR = 2, PART_COMPARE = 4 }; /* of a look */
 
 struct reconcile {
     struct reconcile_config cfg;
@@ -23,7 +23,9 @@ struct reconcile {
     pthread_cond_t news;
     bool stopping;
     int64_t repair_ms; /* when the next look is due */
-    int64_t queues_ms; /* at the queues, too */
+    int64_t serve_ms;  /* when the tenants that wait are looked for */
+    unsigned failing;  /* enum part: its last try failed; not 0: this was logged */
+    struct lost *lost;
     pthread_t thread;
 };
 
@@ -62,8 +64,8 @@ static enum err_code serve_found(struct reconcile *reconcile, tenant_list_fn lis
     return rc;
 }
 
-/* Whoever waits is served at once, whoever has work at all once per lease: only there is anything
- * to repair. */
+/* Tenants with blocked jobs are served at once, those with any active job once per lease: only
+ * there is anything to repair. */
 static enum err_code serve_tenants(struct reconcile *reconcile, bool busy_too, struct err *err)
 {
     const struct handle_site *site = reconcile->cfg.site;
@@ -86,7 +88,6 @@ static enum err_code repair(struct reconcile *reconcile, const struct recovery_l
         [STRAY_BLOCKED] = "BLOCKED without a blocked row",
         [STRAY_ROW] = "a blocked row without BLOCKED",
         [STRAY_OWNED] = "its owner is gone",
-        [STRAY_QUEUED] = "its message is lost",
     };
     char id[UUID_TEXT_SIZE];
     bool done = false;
@@ -131,45 +132,6 @@ static enum err_code repair_tenant(struct reconcile *reconcile, const struct rec
     return rc;
 }
 
-/* true: the broker has told that nothing is ready in it. A queue that somebody deleted and another
- * declared again is empty, and the jobs on it would wait for ever. */
-static bool is_empty(const struct reconcile *reconcile, const struct job_queue *queue)
-{
-    char name[BUS_NAME_SIZE];
-    uint32_t messages = 0;
-    struct err err = {0};
-    enum err_code rc = bus_queue_depth(reconcile->cfg.site->test.publisher,
-                                       bus_submit_queue(queue->tenant, queue->name, name),
-                                       clock_mono_ms() + DEPTH_MS, &messages, NULL, &err);
-    return rc == ERR_NOT_FOUND || (rc == ERR_OK && messages == 0);
-}
-
-static enum err_code repair_queue(struct reconcile *reconcile, const struct recovery_lead *lead,
-                                  const struct job_queue *queue, struct err *err)
-{
-    const struct stray_search search = search_of(reconcile, lead);
-    struct stray_list list = {0};
-    if (!is_empty(reconcile, queue))
-        return ERR_OK;
-    enum err_code rc = reconcile_store_find_queued(reconcile->cfg.site->test.store, &search,
-                                                   queue->name, &list, err);
-    if (rc == ERR_OK)
-        rc = repair_all(reconcile, lead, &list, err);
-    free(list.items);
-    return rc;
-}
-
-static enum err_code repair_queues(struct reconcile *reconcile, const struct recovery_lead *lead,
-                                   struct err *err)
-{
-    struct job_queue_list list = {0};
-    enum err_code rc = queue_store_list(reconcile->cfg.site->test.store, lead->tenant, &list, err);
-    for (size_t i = 0; i < list.count && rc == ERR_OK; i++)
-        rc = repair_queue(reconcile, lead, &list.items[i], err);
-    job_queue_list_done(&list);
-    return rc;
-}
-
 static enum err_code keep_gauges(struct reconcile *reconcile, struct err *err)
 {
     uint64_t blocked[JOB_CONDITION_COUNT];
@@ -182,57 +144,123 @@ static enum err_code keep_gauges(struct reconcile *reconcile, struct err *err)
     return rc;
 }
 
-static enum err_code pass(struct reconcile *reconcile, struct err *err)
+/* A tenant that fails does not hold up the others; the first failure is returned. */
+static enum err_code pass(struct reconcile *reconcile, const struct desk_leads *leads,
+                          struct err *err)
 {
-    struct desk_leads leads = {0};
-    int64_t lease_ms = reconcile->cfg.site->cfg->fleet_lease_ms;
-    bool queues_too = clock_mono_ms() >= reconcile->queues_ms;
-    enum err_code rc = desk_leads(reconcile->cfg.desk, &leads, err);
-    for (size_t i = 0; i < leads.count && rc == ERR_OK; i++) {
-        rc = repair_tenant(reconcile, &leads.items[i], err);
-        if (rc == ERR_OK && queues_too)
-            rc = repair_queues(reconcile, &leads.items[i], err);
+    for (size_t i = 0; i < leads->count; i++) {
+        struct err failure = {0};
+        enum err_code rc = repair_tenant(reconcile, &leads->items[i], &failure);
+        if (rc == ERR_FENCED)
+            desk_fence(reconcile->cfg.desk, &leads->items[i]);
+        else if (rc && !err->code)
+            *err = failure;
     }
-    if (rc == ERR_OK && queues_too && leads.count > 0)
-        reconcile->queues_ms = clock_mono_ms() + lease_ms * QUEUE_LEASES;
-    if (rc == ERR_OK && leads.count > 0)
-        rc = keep_gauges(reconcile, err);
-    free(leads.items);
-    return rc;
+    if (err->code || leads->count == 0)
+        return err->code;
+    return keep_gauges(reconcile, err);
 }
 
 /* ---- the thread ----------------------------------------------------------------------------- */
 
-static enum err_code look(struct reconcile *reconcile, int64_t now_ms, struct err *err)
+static bool stops(struct reconcile *reconcile, int64_t until_ms)
 {
+    pthread_mutex_lock(&reconcile->lock);
+    while (!reconcile->stopping &&
+           clock_cond_wait_until(&reconcile->news, &reconcile->lock, until_ms))
+        ;
+    bool stopping = reconcile->stopping;
+    pthread_mutex_unlock(&reconcile->lock);
+    return stopping;
+}
+
+/* A tenant whose jobs begin to wait is served soon, whatever else is done here. */
+static enum err_code serve_in_time(struct reconcile *reconcile, struct err *err)
+{
+    int64_t lease_ms = reconcile->cfg.site->cfg->fleet_lease_ms;
+    if (clock_mono_ms() < reconcile->serve_ms)
+        return ERR_OK;
+    enum err_code rc = serve_tenants(reconcile, false, err);
+    reconcile->serve_ms = clock_mono_ms() + (lease_ms < TENANTS_MS ? lease_ms : TENANTS_MS);
+    return rc;
+}
+
+static bool lost_pause(void *arg, int64_t until_ms)
+{
+    struct reconcile *reconcile = arg;
+    bool stopping = false;
+    int64_t next_ms = 0;
+    do {
+        struct err ignored = {0}; /* the next look fails in the same way, and says so */
+        (void)!serve_in_time(reconcile, &ignored);
+        next_ms = until_ms < reconcile->serve_ms ? until_ms : reconcile->serve_ms;
+        stopping = stops(reconcile, next_ms);
+    } while (!stopping && clock_mono_ms() < until_ms);
+    return stopping;
+}
+
+static void lost_fenced(void *arg, const struct recovery_lead *lead)
+{
+    const struct reconcile *reconcile = arg;
+    desk_fence(reconcile->cfg.desk, lead);
+}
+
+/* One line when it begins to fail, one when all of it works again: an outage lasts for many looks,
+ * and most looks do not try each part. */
+static void note(struct reconcile *reconcile, enum part part, const struct err *err)
+{
+    unsigned before = reconcile->failing;
+    if (err->code)
+        reconcile->failing |= (unsigned)part;
+    else
+        reconcile->failing &= ~(unsigned)part;
+    if (reconcile->failing && !before)
+        log_err("recovery.reconcile.failed", err);
+    if (!reconcile->failing && before)
+        log_event(LOG_INFO, "recovery.reconcile.works");
+}
+
+/* What is due; false: some of it failed. */
+static bool look(struct reconcile *reconcile)
+{
+    struct desk_leads leads = {0};
+    struct err served = {0};
+    struct err repaired = {0};
+    struct err compared = {0};
+    int64_t now_ms = clock_mono_ms();
     bool repairs = now_ms >= reconcile->repair_ms;
-    enum err_code rc = serve_tenants(reconcile, repairs, err);
-    if (rc || !repairs)
-        return rc;
-    reconcile->repair_ms = now_ms + reconcile->cfg.site->cfg->fleet_lease_ms;
-    return pass(reconcile, err);
+    bool compares = now_ms >= lost_due_ms(reconcile->lost);
+    enum err_code rc =
+        repairs ? serve_tenants(reconcile, true, &served) : serve_in_time(reconcile, &served);
+    if (rc == ERR_OK && (repairs || compares))
+        rc = desk_leads(reconcile->cfg.desk, &leads, &served);
+    note(reconcile, PART_SERVE, &served);
+    if (rc == ERR_OK && repairs) {
+        reconcile->repair_ms = now_ms + reconcile->cfg.site->cfg->fleet_lease_ms;
+        (void)!pass(reconcile, &leads, &repaired);
+        note(reconcile, PART_REPAIR, &repaired);
+    }
+    if (rc == ERR_OK && compares) {
+        (void)!lost_run(reconcile->lost, leads.items, leads.count, &compared);
+        note(reconcile, PART_COMPARE, &compared);
+    }
+    free(leads.items);
+    return rc == ERR_OK && !repaired.code && !compared.code;
 }
 
 static void *reconcile_main(void *arg)
 {
     struct reconcile *reconcile = arg;
-    int64_t lease_ms = reconcile->cfg.site->cfg->fleet_lease_ms;
     bool stopping = false;
     while (!stopping) {
-        struct err err = {0};
+        bool fine = look(reconcile);
         int64_t now_ms = clock_mono_ms();
-        int64_t next_ms = now_ms + (lease_ms < TENANTS_MS ? lease_ms : TENANTS_MS);
-        enum err_code rc = look(reconcile, now_ms, &err);
-        if (rc)
-            log_err("recovery.reconcile.failed", &err);
-        if (rc == ERR_FENCED)
-            desk_fence(reconcile->cfg.desk);
-        pthread_mutex_lock(&reconcile->lock);
-        while (!reconcile->stopping &&
-               clock_cond_wait_until(&reconcile->news, &reconcile->lock, next_ms))
-            ;
-        stopping = reconcile->stopping;
-        pthread_mutex_unlock(&reconcile->lock);
+        int64_t next_ms = lost_due_ms(reconcile->lost);
+        if (next_ms > reconcile->serve_ms)
+            next_ms = reconcile->serve_ms;
+        if (!fine || next_ms < now_ms)
+            next_ms = now_ms + (fine ? 0 : TENANTS_MS);
+        stopping = stops(reconcile, next_ms);
     }
     store_thread_end();
     return NULL;
@@ -244,11 +272,19 @@ enum err_code reconcile_start(const struct reconcile_config *cfg, struct reconci
     struct reconcile *reconcile = calloc(1, sizeof(*reconcile));
     if (!reconcile)
         return err_set(err, ERR_NOMEM, "no memory for the reconciler");
+    const struct lost_config lost = {
+        .site = cfg->site, .pause = lost_pause, .fenced = lost_fenced, .arg = reconcile};
     reconcile->cfg = *cfg;
+    reconcile->lost = lost_new(&lost);
+    if (!reconcile->lost) {
+        free(reconcile);
+        return err_set(err, ERR_NOMEM, "no memory for the reconciler");
+    }
     pthread_mutex_init(&reconcile->lock, NULL);
     clock_cond_init(&reconcile->news);
     int failed = pthread_create(&reconcile->thread, NULL, reconcile_main, reconcile);
     if (failed) {
+        lost_free(reconcile->lost);
         free(reconcile);
         return err_set_errno(err, ERR_NOMEM, failed, "cannot start the reconciler");
     }
@@ -267,5 +303,6 @@ void reconcile_stop(struct reconcile *reconcile)
     (void)pthread_join(reconcile->thread, NULL);
     pthread_cond_destroy(&reconcile->news);
     pthread_mutex_destroy(&reconcile->lock);
+    lost_free(reconcile->lost);
     free(reconcile);
 }

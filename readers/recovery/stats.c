@@ -2,6 +2,7 @@
 #include "readers/recovery/stats.h"
 
 #define REPAIR_RELAYED STRAY_KIND_COUNT
+#define REPAIR_LOST (STRAY_KIND_COUNT + 1)
 
 struct metric stat_tests = METRIC_COUNTER_BY("sluice_recovery_tests_total", "Tests by answer.",
                                              "result", "clear", "not_yet", "cannot_tell", "never");
@@ -18,7 +19,7 @@ struct metric stat_fenced =
 static struct metric repairs = METRIC_COUNTER_BY(
     "sluice_reconcile_repairs_total", "What the reconciler put right.",
     "kind", [STRAY_BLOCKED] = "blocked_without_row", [STRAY_ROW] = "row_without_blocked",
-    [STRAY_OWNED] = "owner_gone", [STRAY_QUEUED] = "message_lost", [REPAIR_RELAYED] = "outbox");
+    [STRAY_OWNED] = "owner_gone", [REPAIR_RELAYED] = "outbox", [REPAIR_LOST] = "message_lost");
 
 /* In the order of cause.def. */
 static const enum job_condition conditions[] = {
@@ -47,6 +48,11 @@ void stats_add(void)
 void stats_repaired(enum stray_kind kind)
 {
     metric_count(&repairs, kind, 1);
+}
+
+void stats_lost(uint64_t jobs)
+{
+    metric_count(&repairs, REPAIR_LOST, (int64_t)jobs);
 }
 
 void stats_relayed(uint64_t messages)

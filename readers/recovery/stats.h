@@ -16,6 +16,7 @@ extern struct metric stat_fenced;
 
 void stats_add(void);
 void stats_repaired(enum stray_kind kind);
+void stats_lost(uint64_t jobs);        /* that got a new message for a lost one */
 void stats_relayed(uint64_t messages); /* so far */
 /* Blocked jobs of the site, by condition. */
 void stats_blocked(const uint64_t counts[JOB_CONDITION_COUNT]);

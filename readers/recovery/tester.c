@@ -6,11 +6,14 @@
 #include <curl/curl.h>
 #include <stdarg.h>
 
+enum tester_way { GOES_IN, GOES_OUT };
+
 static const struct {
     const char *name;
     tester_fn *ask;
+    enum tester_way way;
 } testers[] = {
-#define TESTER(name) {#name, tester_##name},
+#define TESTER(name, goes) {#name, tester_##name, GOES_##goes},
 #include "readers/recovery/tester.def"
 #undef TESTER
 };
@@ -77,6 +80,15 @@ int64_t test_left_ms(const struct test_question *question)
 static void json_done(json_t **json)
 {
     json_decref(*json);
+}
+
+bool test_goes_out(const char *tester)
+{
+    for (size_t i = 0; i < ARRAY_LEN(testers); i++) {
+        if (strcmp(testers[i].name, tester) == 0)
+            return testers[i].way == GOES_OUT;
+    }
+    return false;
 }
 
 struct test_answer test_run(const struct test_site *site, const char *tenant, const char *tester,

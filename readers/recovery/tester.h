@@ -7,6 +7,7 @@
  * makes has one.
  * Threads: any; a tester runs on several at once. Memory: borrowed for the call. */
 
+#include "common/base/address.h"
 #include "common/bus/publisher.h"
 #include "common/store/store.h"
 
@@ -34,6 +35,8 @@ struct test_site { /* what testers may use */
     struct store *store;
     struct bus_publisher *publisher;
     uint32_t timeout_ms;
+    struct address_nets networks; /* not public, but tests may go there */
+    bool link_local;              /* also to what hosts keep for themselves */
 };
 
 struct test_question {
@@ -46,6 +49,8 @@ struct test_question {
 /* Asks the tester of this name. One that is not known, or params that are none, cannot tell. */
 struct test_answer test_run(const struct test_site *site, const char *tenant, const char *tester,
                             const char *params);
+/* It asks a host that a user has named. */
+bool test_goes_out(const char *tester);
 /* Once, before the first test, and after the last one. */
 MUST_USE enum err_code test_start(struct err *err);
 void test_end(void);
@@ -53,7 +58,7 @@ void test_end(void);
 /* ---- for testers ---------------------------------------------------------------------------- */
 
 typedef struct test_answer tester_fn(const struct test_question *question);
-#define TESTER(name) tester_fn tester_##name;
+#define TESTER(name, goes) tester_fn tester_##name;
 #include "readers/recovery/tester.def"
 #undef TESTER
 

@@ -22,13 +22,15 @@ struct test_answer tester_http_auth(const struct test_question *question)
     long status = 0;
     if (!url)
         return test_lacks("url");
-    CURL *curl = test_curl(question, url);
-    if (!curl)
+    struct test_ask ask;
+    if (!test_ask_begin(question, url, &ask))
         return test_says(TEST_CANNOT_TELL, "no memory");
-    (void)curl_easy_setopt(curl, CURLOPT_NOBODY, 1L);
-    CURLcode code = curl_easy_perform(curl);
-    (void)curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
-    curl_easy_cleanup(curl);
+    (void)curl_easy_setopt(ask.curl, CURLOPT_NOBODY, 1L);
+    CURLcode code = test_ask(&ask);
+    (void)curl_easy_getinfo(ask.curl, CURLINFO_RESPONSE_CODE, &status);
+    test_ask_end(&ask);
+    if (code != CURLE_OK && ask.refused)
+        return test_refused(url);
     if (code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL)
         return test_says(TEST_NEVER, "%s", curl_easy_strerror(code));
     if (code != CURLE_OK)

@@ -179,7 +179,8 @@ def test_what_a_host_keeps_for_itself_is_no_input(stand, ann, worker, elsewhere)
     """Link-local addresses, and few others, are where clouds hand out credentials."""
     hosts = ("169.254.169.254", "169.254.1.1", "2852039166", "0xA9FEA9FE", "0251.0376.0251.0376",
              "[fe80::1]", "[::ffff:169.254.169.254]", "[::ffff:a9fe:a9fe]", "[64:ff9b::a9fe:a9fe]",
-             "[fd00:ec2::254]", "[fd00:ec2::23]", "100.100.100.200", "[::ffff:100.100.100.200]")
+             "[fd00:ec2::254]", "[fd00:ec2::23]", "100.100.100.200", "[::ffff:100.100.100.200]",
+             "168.63.129.16", "[::ffff:168.63.129.16]", "192.0.0.192")
     sources = [f"http://{host}/latest/meta-data" for host in hosts]
     sources += [f"{elsewhere}/{urllib.parse.quote(source, safe='')}" for source in sources[:3]]
     with attacked("SSRF inputs", stand) as hit:

@@ -22,6 +22,7 @@ from sluice import Site, read_proc
 from waiting import let_pass, wait_until
 
 MIB = 1 << 20
+WAITERS, WAITS_OF_ONE = 900, 100  # one user may have web.waits_per_user, 128
 SETTINGS = {"web_deadline_ms": 1000, "web_connections_per_address": 200}
 
 
@@ -106,21 +107,24 @@ def test_strangers_without_a_pause(stand):
 def test_waits_that_end_at_once(site_of_its_own):
     """They were in nobody's way while they waited, and are in nobody's when they end."""
     stand = site_of_its_own
-    head = (f"GET /v1/jobs/{stand.job}?wait=60 HTTP/1.1\r\nHost: x\r\n"
-            f"Authorization: Bearer {stand.ann.token}\r\n\r\n").encode()
+    users = [stand.site.client(stand.web, f"user{at}") for at in range(WAITERS // WAITS_OF_ONE)]
+    jobs = [user.submit("true") for user in users]
 
     def waiting():
         text = stand.ann.get("/metrics").expect(200).body.decode()
         return int(text.split("\nsluice_http_waits ")[1].split("\n")[0])
     with attacked("F-17 waits", stand) as hit, contextlib.ExitStack() as opened:
         links = set()
-        for _ in range(900):
+        for at in range(WAITERS):
+            user, job = users[at // WAITS_OF_ONE], jobs[at // WAITS_OF_ONE]
             link = opened.enter_context(socket.create_connection(("127.0.0.1", port_of(stand.web)), 10))
-            link.sendall(head)
+            link.sendall(f"GET /v1/jobs/{job}?wait=60 HTTP/1.1\r\nHost: x\r\n"
+                         f"Authorization: Bearer {user.token}\r\n\r\n".encode())
             links.add(link)
             if len(links) % 50 == 0:  # no more than may be in line at once
                 wait_until("all of them to wait", lambda: waiting() == len(links), 30)
-        stand.ann.cancel(stand.job).expect(200)
+        for user, job in zip(users, jobs):
+            user.cancel(job).expect(200)
         while links:
             stand.ann.get("/v1/whoami").expect(200)
             for link in select.select(links, [], [], 0)[0]:

@@ -199,7 +199,7 @@ def test_the_environment_of_a_job_is_the_jobs(stand, ann, worker):
         above = ann.output(job, "stderr").decode()
         for name in ("LD_AUDIT", "GCONV_PATH", "BASH_ENV"):
             hit.held(f"{name}=/x" not in above, f"{name} reached our own process")
-        password = stand.site.environment()["SLUICE_DB_PASSWORD"]
+        password = stand.site.environment(program="sluice-worker")["SLUICE_DB_PASSWORD"]
         hit.held("SLUICE_DB" not in seen and "SLUICE_AMQP" not in seen and password not in seen,
                  "a job sees the settings of its worker")
         hit.held(worker.alive(), "the worker")

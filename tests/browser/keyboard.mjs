@@ -50,5 +50,12 @@ await run(async (browser) => {
   page.on("request", () => calls++);
   await page.waitForTimeout(3000); // longer than the time between two updates
   check(calls === 0, `${calls} calls although it is paused`);
+
+  // An address that is no text leads to a place that is not there, and not to an empty page.
+  await page.goto("/#/%E0%A4%A");
+  await page.reload();
+  await page.getByRole("navigation").waitFor();
+  await page.goto("/#/jobs/%FF");
+  await page.getByRole("navigation").waitFor();
   await close(page);
 });

@@ -136,7 +136,7 @@ class Engine:
 
     def build(self, tag, dockerfile, folder):
         return self.docker("build", "--network", "host", "-t", tag, "-f", dockerfile, folder,
-                           timeout=1200)
+                           timeout=3600)
 
     def make_site_images(self):
         """The stand-ins, and ours by its Dockerfile."""

@@ -12,12 +12,13 @@ import threading
 
 import pytest
 
-from engine import ROOT, Engine, documented, run
+from engine import HERE, ROOT, Engine, documented, run
 from rest import Client, TERMINAL
 from waiting import wait_until
 
 URL = "http://127.0.0.1:8080"
-SIDE = "/var/lib/sluice/archive/side"  # a volume that all workers share
+SIDE = "/srv/side/runs"  # in a folder that all workers share: side.yml
+OVERRIDE = "compose.override.yml"  # docker/up and docker-compose take it by themselves
 PROJECT = "site"
 OURS = ("web", "worker", "recovery", "alternate", "deadletter", "webhook")
 SERVICES = OURS + ("rabbitmq", "db")
@@ -29,9 +30,12 @@ class Deployment:
 
     def __init__(self, engine, folder):
         self.engine, self.folder, self.token = engine, folder, None
-        self.url, self.tls, self.files = URL, None, ["compose.yml"]
+        self.url, self.tls, self.files = URL, None, ["compose.yml", OVERRIDE]
         self.kept = None  # a job that ended early on
         shutil.copytree(f"{ROOT}/docker", folder, ignore=shutil.ignore_patterns("secrets"))
+        shutil.copy(f"{HERE}/side.yml", f"{folder}/{OVERRIDE}")
+        os.mkdir(f"{folder}/side")
+        os.chmod(f"{folder}/side", 0o777)
         engine.environment |= {"COMPOSE_PROJECT_NAME": PROJECT, "SLUICE_IMAGE": "sluice:local"}
 
     def follow(self, blocks):
@@ -194,12 +198,36 @@ def test_images_are_small_and_nobody_is_root(site):
 
 
 def test_secrets_are_in_files_only(site):
-    password = open(f"{site.folder}/secrets/db_password", encoding="ascii").read().strip()
-    assert len(password) == 48
-    for service in SERVICES[:5]:
+    secrets = {}
+    for name in ("db_password", "db_web", "db_worker", "db_recovery", "db_reader", "db_webhook",
+                 "amqp_password"):
+        with open(f"{site.folder}/secrets/{name}", encoding="ascii") as text:
+            secrets[name] = text.read().strip()
+        assert len(secrets[name]) == 48
+    secrets["token"] = site.token
+    for service in SERVICES:
         for container in site.containers(service):
-            assert password not in site.engine.docker("inspect", container)
-    assert password not in site.compose("logs")
+            told = (site.engine.docker("inspect", container)
+                    + site.engine.docker("top", container, "-eo", "args"))
+            assert not [name for name, value in secrets.items() if value in told], service
+    logs = site.compose("logs")
+    assert not [name for name, value in secrets.items() if value in logs]
+
+
+def test_a_worker_has_no_secret_but_its_own(site):
+    for container in site.containers("worker"):
+        files = site.engine.docker("exec", container, "ls", "/run/secrets").split()
+        assert files == ["amqp_password", "db_worker"], files
+
+
+def test_a_job_reaches_no_secret_and_no_output_of_others(site):
+    for command in (["cat", "/run/secrets/db_worker"], ["cat", "/run/secrets/amqp_password"],
+                    ["ls", "/run/secrets"], ["ls", "/var/lib/sluice/archive"], ["touch", "/tmp/x"]):
+        answer = site.client().call("POST", "/v1/jobs?wait=30",
+                                    {"name": "reach", "command": command})
+        job = answer.expect(200).json
+        said = site.client().get(f"/v1/jobs/{job['id']}/output/stderr").body.decode()
+        assert job["status"] == "FAILED" and "Permission denied" in said, (command, said)
 
 
 def test_more_workers(site):
@@ -299,9 +327,9 @@ def test_a_new_image_under_load_loses_and_doubles_nothing(site, tmp_path):
 
 
 def test_a_password_is_changed_as_the_page_says(site):
-    before = open(f"{site.folder}/secrets/db_password", encoding="ascii").read()
+    before = open(f"{site.folder}/secrets/db_worker", encoding="ascii").read()
     site.follow(documented("docker/README.md", "compose-password"))
-    assert open(f"{site.folder}/secrets/db_password", encoding="ascii").read() != before
+    assert open(f"{site.folder}/secrets/db_worker", encoding="ascii").read() != before
     site.wait_healthy()
     check_kept(site)
 
@@ -311,7 +339,7 @@ def trusting(ca):
 
 
 def test_tls_is_turned_on_where_jobs_ran_without(site):
-    site.files.append("compose.tls.yml")
+    site.files = ["compose.yml", "compose.tls.yml"]
     print(site.up("docker/README.md", "compose-tls")[-1500:])
     site.url, site.tls = URL.replace("http:", "https:"), trusting(f"{site.folder}/secrets/ca.pem")
     site.wait_healthy()

@@ -3,36 +3,22 @@
 nobody is taken for dead, no job is lost, and only tokens feel it."""
 
 import os
-import struct
 
 import pytest
 
 import sluice
 import tokens
+from clocks import Clock
 from injection import injected
 from jobs import Traces
 from servers import Servers
-from sluice import BIN, TENANT, Site
+from sluice import TENANT, Site
 from waiting import stays_true, wait_until
 
 HOUR = 3600
 JOBS = 4
 WATCH_S = 2 * sluice.LEASE_MS / 1000
 REQUEST = {"name": "clock", "command": ["true"]}
-
-
-class Clock:
-    """A wall clock for what is started with .environment; it may be moved at any time."""
-
-    def __init__(self, path):
-        self.path = path
-        self.environment = {"LD_PRELOAD": os.path.join(BIN, "clock_step.so"),
-                            "CLOCK_STEP_FILE": path}
-        self.step(0)
-
-    def step(self, seconds):
-        with open(self.path, "r+b" if os.path.exists(self.path) else "wb") as out:
-            out.write(struct.pack("q", seconds))
 
 
 @pytest.fixture(scope="module")

@@ -96,6 +96,22 @@ def test_a_runner_that_dies_while_its_worker_starts_is_replaced(site, ann, queue
     assert worker.alive() and site.job_row(job, "losses", "attempts") == ["0", "1"]
 
 
+def test_a_worker_declared_dead_before_its_first_beat_registers_anew(site, ann, queue):
+    traces, name = Traces(site.path(queue)), f"{queue}-a"
+    traces.open()
+    broker = Forwarder(int(site.servers.environment()["SLUICE_TEST_AMQP_PORT"]))
+    broker.cut = True  # a worker that starts waits a second for its broker, and then beats
+    worker = site.worker(queue, name, slots=1, wait=False, amqp_host="127.0.0.1", amqp_port=broker.port)
+    wait_until("its row", lambda: site.count("workers", f"name = '{name}'"), pause_s=0.01)
+    site.sql(f"UPDATE workers SET state = 'dead' WHERE name = '{name}'")
+    broker.cut = False
+    worker.wait_ready()
+    wait_until("its next row", lambda: site.count("workers", f"name = '{name}' AND state = 'live'") == 1)
+    job = ann.submit(*traces.command("job"), tags=[queue])
+    ann.wait_status(job, "FINISHED")
+    assert worker.alive() and site.count("workers", f"name = '{name}'") == 2
+
+
 def test_a_killed_runner_costs_one_run_and_no_overlap(site, ann, queue):
     traces = Traces(site.path(queue))
     with injected("F-2 runner", site) as hit:

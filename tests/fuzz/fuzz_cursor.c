@@ -7,7 +7,7 @@
 /* Input: a cursor, a line feed and the query that it is used with. None is right unless it is the
  * one that was made for this query: what is taken is written again as it was read. */
 
-static const struct cursor_key key = {{7, 1, 9}};
+static struct cursor_key key = {.bytes = {7, 1, 9}};
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* runner_load SLOTS JOBS [PROGRAM]: runs JOBS times PROGRAM (/bin/true) through a runner of its
- * own, SLOTS at a time, and prints how many it did in a second and what that cost the runner. */
+/* runner_load SLOTS JOBS [PROGRAM [confined]]: runs JOBS times PROGRAM (/bin/true) through a runner
+ * of its own, SLOTS at a time, and prints how many it did in a second and what that cost the
+ * runner. */
 
 #include "common/base/clock.h"
 #include "common/base/fs.h"
@@ -33,6 +34,10 @@ static char work[WORD_SIZE];
 static char archive[WORD_SIZE];
 static int work_fd = -1;
 static const char *program = "/bin/true";
+static const char *const no_paths[] = {NULL};
+static const char *const denied[] = {"/etc/sluice", NULL};
+static const struct runner_confine confined = {
+    .mode = RUNNER_CONFINE_REQUIRED, .read = no_paths, .write = no_paths, .deny = denied};
 
 static void on_exit_of(void *arg, const struct runner_record *record)
 {
@@ -130,11 +135,13 @@ int main(int argc, char **argv)
     struct err err = {0};
     uint64_t wanted_slots = 8;
     uint64_t jobs = 2000;
-    if (argc > 4 || (argc > 1 && !sv_u64(sv_of(argv[1]), SLOTS_MAX, &wanted_slots)) ||
+    if (argc > 5 || (argc > 1 && !sv_u64(sv_of(argv[1]), SLOTS_MAX, &wanted_slots)) ||
         (argc > 2 && !sv_u64(sv_of(argv[2]), INT32_MAX, &jobs)) || !mkdtemp(root))
         return EXIT_FAILURE;
     if (argc > 3)
         program = argv[3];
+    if (argc > 4)
+        cfg.confine = &confined;
     slot_count = (unsigned)wanted_slots;
     atomic_store(&jobs_left, (int)jobs);
     (void)snprintf(work, sizeof(work), "%s/work", root);
@@ -144,7 +151,7 @@ int main(int argc, char **argv)
     must(fs_open_dir(archive, true, &archive_fd, &err), &err);
     cfg.worker_id = uuid_v7();
     must(runner_client_open(&cfg, &callbacks, &client, &err), &err);
-    must(runner_client_ping(client, clock_mono_ms() + 600000, 0, &err), &err);
+    must(runner_client_ping(client, clock_boot_ms() + 600000, 0, &err), &err);
     double cpu = cpu_of(runner_client_pid(client));
     int64_t begin_us = clock_mono_us();
     for (unsigned i = 0; i < slot_count; i++) {

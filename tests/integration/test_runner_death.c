@@ -42,7 +42,7 @@ static void a_newer_worker_takes_the_place_of_the_older(void **state)
     site_connect(site);
     site_wait_lost(site);
     assert_int_equal(site->runner, runner);
-    assert_code(runner_client_ping(older, clock_mono_ms(), 0, &err), ERR_IO);
+    assert_code(runner_client_ping(older, clock_boot_ms(), 0, &err), ERR_IO);
     runner_client_free(older);
     assert_int_equal(site_job_count(site), 0);
 }
@@ -277,6 +277,41 @@ static void a_start_that_hangs_does_not_prolong_the_grant(void **state)
     assert_int_equal(record.reason, RUNNER_LEASE_EXPIRED);
 }
 
+/* As if the worker's own disk hung for good, with a note of a start on its way: nothing can begin
+ * or be told any more, but all that is to end does. */
+static void a_journal_that_hangs_keeps_nothing_alive(void **state)
+{
+    struct site *site = *state;
+    struct err err = {0};
+    const char *argv[] = {"sleep", "1000", NULL};
+    const struct runner_callbacks callbacks = {site, site_on_exit, site_on_lost};
+    const struct runner_client_config cfg = {
+        .work_dir = site->work, .worker_name = "test", .runner_path = "/none", .timeout_ms = 1000};
+    struct runner_job job;
+    bool existing = false;
+    restart_with_fault(site, "runner.journal.hang=sleep:600000@5");
+    struct runner_job killed = site_shell(site, "exec sleep 1000"); /* two writes: a new file */
+    struct runner_job leased = site_shell(site, "exec sleep 1000");
+    struct runner_start limited = site_start(site, argv);
+    limited.limits.wall_ms = 2000;
+    struct runner_job limit = site_run(site, &limited);
+    site_leave(site);
+    assert_ok(runner_client_open(&cfg, &callbacks, &site->client, &err));
+    for (int i = 0; i < 3; i++) { /* one hangs, the others follow it */
+        struct runner_start start = site_start(site, argv);
+        err_clear(&err);
+        assert_code(runner_client_start(site->client, &start, &job, &existing, &err), ERR_TIMEOUT);
+    }
+    err_clear(&err);
+    assert_ok(runner_client_kill(site->client, &killed.job, 1, 0, "", &err));
+    site_wait_gone(killed.pid);
+    site_wait_gone(limit.pid);
+    assert_true(site_alive(leased.pid));
+    site_grant(site, 200, 100);
+    site_wait_gone(leased.pid);
+    site_kill_runner(site);
+}
+
 /* Its answer goes to the request that waits for it, not to one that was given up. */
 static void a_start_that_is_asked_for_again_is_answered(void **state)
 {
@@ -349,6 +384,7 @@ int main(void)
         SITE_TEST(a_write_that_hangs_does_not_prolong_the_grant),
         SITE_TEST(a_write_that_hangs_loses_no_output_of_others),
         SITE_TEST(a_start_that_hangs_does_not_prolong_the_grant),
+        SITE_TEST(a_journal_that_hangs_keeps_nothing_alive),
         SITE_TEST(a_start_that_is_asked_for_again_is_answered),
         SITE_TEST(a_start_that_fails_after_its_run_was_adopted_is_told),
 #endif

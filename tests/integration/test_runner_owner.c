@@ -6,9 +6,12 @@
 
 #include "common/base/clock.h"
 #include "common/base/fs.h"
+#include "worker/runner/protocol.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -336,6 +339,53 @@ static int connect_raw(const struct site *site)
     return fd;
 }
 
+/* 'S' sleeps, 'R' runs. */
+static char process_state(pid_t pid)
+{
+    char path[40];
+    char text[200] = "";
+    (void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    FD_AUTO int fd = open(path, O_RDONLY | O_CLOEXEC);
+    assert_true(read(fd, text, sizeof(text) - 1) > 0);
+    const char *end = strrchr(text, ')');
+    return end ? end[2] : 0;
+}
+
+static int count_descriptors(pid_t pid)
+{
+    char path[40];
+    int count = 0;
+    (void)snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+    DIR *folder = opendir(path);
+    assert_non_null(folder);
+    while (readdir(folder)) /* NOLINT(concurrency-mt-unsafe) */
+        count++;
+    (void)closedir(folder);
+    return count - 2;
+}
+
+static void a_runner_without_free_descriptors_does_not_spin(void **state)
+{
+    struct site *site = *state;
+    char byte = 0;
+    struct rlimit before;
+    assert_int_equal(prlimit(site->runner, RLIMIT_NOFILE, NULL, &before), 0);
+    const struct rlimit none = {.rlim_cur = (rlim_t)count_descriptors(site->runner),
+                                .rlim_max = before.rlim_max};
+    assert_int_equal(prlimit(site->runner, RLIMIT_NOFILE, &none, NULL), 0);
+    FD_AUTO int fd = connect_raw(site);
+    int64_t deadline_ms = clock_mono_ms() + WAIT_MS;
+    for (int asleep = 0; asleep < 100;) {
+        asleep = process_state(site->runner) == 'S' ? asleep + 1 : 0;
+        assert_true(clock_mono_ms() < deadline_ms);
+        (void)usleep(1000); /* between two looks; a loop that spins is never asleep */
+    }
+    assert_int_equal(prlimit(site->runner, RLIMIT_NOFILE, &before, NULL), 0);
+    assert_true(send(fd, "\xff", 1, MSG_NOSIGNAL) > 0); /* no message: it answers by closing */
+    assert_int_equal(shutdown(fd, SHUT_WR), 0);
+    assert_int_equal(recv(fd, &byte, 1, 0), 0);
+}
+
 static void nonsense_on_the_socket_hurts_nobody(void **state)
 {
     static const char *const nonsense[] = {"GET / HTTP/1.0\r\n\r\n", "\0\0\0\1{", "", "\xff"};
@@ -349,6 +399,80 @@ static void nonsense_on_the_socket_hurts_nobody(void **state)
         assert_int_equal(recv(fd, &byte, 1, 0), 0);
     }
     assert_int_equal(site_only_job(site).pid, job.pid);
+}
+
+/* Sends it in its frame; the runner's answer, or that it hung up (an empty text). */
+static void greet_raw(struct site *site, const char *hello, struct buf *ret_answer)
+{
+    FD_AUTO int fd = connect_raw(site);
+    size_t size = strlen(hello);
+    const unsigned char head[] = {0, 0, (unsigned char)(size >> 8), (unsigned char)size};
+    char bytes[4096];
+    assert_int_equal(send(fd, head, sizeof(head), MSG_NOSIGNAL), sizeof(head));
+    assert_int_equal(send(fd, hello, size, MSG_NOSIGNAL), size);
+    for (ssize_t got = 1; got > 0;) {
+        got = recv(fd, bytes, sizeof(bytes), 0);
+        if (got > 0)
+            assert_true(buf_add(ret_answer, bytes, (size_t)got));
+        if (got > 0 && memmem(bytes, (size_t)got, "\"pid\"", 5))
+            return; /* it is welcome, and the runner goes on listening to it */
+    }
+}
+
+static void who_does_not_know_the_secret_is_no_worker(void **state)
+{
+    static const char *const hellos[] = {
+        "{\"op\":\"hello\",\"id\":1,\"version\":1,\"worker\":\"w\"}",
+        "{\"op\":\"hello\",\"id\":1,\"version\":2,\"worker\":\"w\"}",
+        "{\"op\":\"hello\",\"id\":1,\"version\":2,\"worker\":\"w\",\"secret\":\"\"}",
+        ("{\"op\":\"hello\",\"id\":1,\"version\":2,\"worker\":\"w\",\"secret\":"
+         "\"0000000000000000000000000000000000000000000000000000000000000000\"}"),
+    };
+    struct site *site = *state;
+    struct runner_job job = site_shell(site, "exec sleep 1000");
+    for (size_t i = 0; i < ARRAY_LEN(hellos); i++) {
+        BUF_AUTO struct buf answer = BUF_INIT(65536);
+        greet_raw(site, hellos[i], &answer);
+        assert_non_null(memmem(answer.ptr, answer.len, "\"error\"", 7));
+    }
+    assert_false(site->lost);
+    assert_int_equal(site_only_job(site).pid, job.pid);
+}
+
+static void who_knows_the_secret_is_the_worker(void **state)
+{
+    struct site *site = *state;
+    struct err err = {0};
+    struct stat status;
+    BUF_AUTO struct buf secret = BUF_INIT(128);
+    BUF_AUTO struct buf hello = BUF_INIT(1024);
+    BUF_AUTO struct buf answer = BUF_INIT(65536);
+    assert_int_equal(fstatat(site->work_dir, "runner.secret", &status, 0), 0);
+    assert_int_equal(status.st_mode & 0777, 0600);
+    assert_ok(fs_read(site->work_dir, "runner.secret", &secret, &err));
+    assert_int_equal(secret.len, 64);
+    buf_addf(&hello, "{\"op\":\"hello\",\"id\":1,\"version\":2,\"worker\":\"w\",\"secret\":\"%s\"}",
+             buf_text(&secret));
+    greet_raw(site, buf_text(&hello), &answer);
+    assert_non_null(memmem(answer.ptr, answer.len, "\"pid\"", 5));
+    site_wait_lost(site);
+    site_leave(site);
+    site_connect(site);
+}
+
+/* A job may know the secret of a runner (its folder may be open to it): it is refused for what it
+ * is. */
+static void a_job_is_no_worker(void **state)
+{
+    struct site *site = *state;
+    struct runner_job job = site_shell(site, "exec /usr/bin/python3 -c 'import os, socket\n"
+                                             "os.chdir(\"../..\")\n"
+                                             "link = socket.socket(socket.AF_UNIX)\n"
+                                             "link.connect(\"runner.sock\")\n"
+                                             "ended = link.recv(1) == b\"\"\n"
+                                             "os._exit(7 if ended else 1)'");
+    assert_int_equal(site_end(site, &job.job).exit_code, 7);
+    assert_false(site->lost);
 }
 
 static void the_lock_file_names_the_runner(void **state)
@@ -393,10 +517,10 @@ static void a_ping_that_was_delayed_grants_nothing_more(void **state)
     struct site *site = *state;
     struct runner_job job = site_shell(site, "exec sleep 1000");
     struct err err = {0};
-    int64_t until = clock_mono_ms() + 100; /* what is left of a longer one that was on its way */
+    int64_t until = clock_boot_ms() + 100; /* what is left of a longer one that was on its way */
     assert_ok(runner_client_ping(site->client, until, 0, &err));
     struct runner_record record = site_end(site, &job.job);
-    assert_in_range(clock_mono_ms() - until, 0, 1400);
+    assert_in_range(clock_boot_ms() - until, 0, 1400);
     assert_int_equal(record.reason, RUNNER_LEASE_EXPIRED);
 }
 
@@ -412,15 +536,14 @@ static void a_request_that_is_too_large_is_refused_here(void **state)
 {
     struct site *site = *state;
     struct err err = {0};
-    static char word[1200000];
+    static char word[RUNNER_REQUEST_MAX];
     memset(word, 'a', sizeof(word) - 1);
     const char *argv[] = {"true", word, NULL};
     struct runner_start start = site_start(site, argv);
     struct runner_job job;
     bool existing = false;
     assert_code(runner_client_start(site->client, &start, &job, &existing, &err), ERR_TOO_LARGE);
-    word[120000] = 0; /* as much as one argument may have */
-    start = site_start(site, argv);
+    word[120000] = 0; /* as much as one argument may have; start has its address */
     (void)site_run(site, &start);
 }
 
@@ -460,7 +583,11 @@ int main(void)
         SITE_TEST(the_end_of_the_grant_ends_many_jobs_in_time),
         SITE_TEST(a_worker_that_vanished_is_outlived_until_the_grant_ends),
         SITE_TEST(a_ping_prolongs_the_grant),
+        SITE_TEST(a_runner_without_free_descriptors_does_not_spin),
         SITE_TEST(nonsense_on_the_socket_hurts_nobody),
+        SITE_TEST(who_does_not_know_the_secret_is_no_worker),
+        SITE_TEST(who_knows_the_secret_is_the_worker),
+        SITE_TEST(a_job_is_no_worker),
         SITE_TEST(the_lock_file_names_the_runner),
         SITE_TEST(workers_may_come_and_go_quickly),
         SITE_TEST(a_runner_that_hangs_is_told_in_time),

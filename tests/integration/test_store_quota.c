@@ -97,7 +97,8 @@ static void a_system_is_made_changed_disabled_and_deleted(void **unused)
     assert_int_equal(read.max_active, 4);
     assert_int_equal(read.max_active_per_owner, 2);
     assert_string_equal(read.description, "for tests");
-    assert_ok(system_store_list(test.store, "acme", &items, &count, &err));
+    assert_ok(
+        system_store_list(test.store, "acme", &(struct name_page){"", 9}, &items, &count, &err));
     assert_int_equal(count, 1);
     free(items);
     assert_code(system_store_delete(test.store, "acme", "west", 2, &err), ERR_PRECONDITION);
@@ -123,7 +124,8 @@ static void a_quota_is_made_changed_and_deleted(void **unused)
     assert_ok(quota_store_get(test.store, "acme", "ann", &read, &err));
     assert_int_equal(read.max_active, 3);
     assert_int_equal(read.version, 2);
-    assert_ok(quota_store_list(test.store, "acme", &items, &count, &err));
+    assert_ok(
+        quota_store_list(test.store, "acme", &(struct name_page){"", 9}, &items, &count, &err));
     assert_int_equal(count, 2);
     assert_string_equal(items[0].owner, "*");
     free(items);

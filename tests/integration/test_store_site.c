@@ -170,7 +170,7 @@ static void an_application_is_made_changed_disabled_and_deleted(void **unused)
     assert_int_equal(read.version, 3);
     assert_string_equal(read.definition, definition);
     app_done(&read);
-    assert_ok(app_store_list(test.store, "acme", &list, &err));
+    assert_ok(app_store_list(test.store, "acme", &(struct app_page){"", "", 9}, &list, &err));
     assert_int_equal(list.count, 1);
     app_list_done(&list);
     assert_code(app_store_delete(test.store, "acme", "sim", "1.0", 2, &err), ERR_PRECONDITION);
@@ -196,7 +196,9 @@ static struct uuid register_worker(const char *name)
                              .boot_id = "b",
                              .pid = 42,
                              .version = "0.1",
-                             .slots = 8};
+                             .slots = 8,
+                             .lease_ms = 30000,
+                             .runner = "boot 7 99"};
     (void)snprintf(row.name, sizeof(row.name), "%s", name);
     assert_ok(worker_store_register(test.store, &row, &err));
     last_home = row.home;
@@ -240,6 +242,70 @@ static void a_beat_rises_until_the_worker_is_declared_dead(void **unused)
     err_clear(&err);
     assert_code(worker_store_end(test.store, &id, WORKER_STOPPED, &err), ERR_CONFLICT);
     assert_int_equal(beat_of(&id), UINT64_MAX);
+    beat_free(beat);
+}
+
+/* The answer to the commit was lost for longer than the store tries by itself. */
+static void a_worker_that_registers_again_is_registered(void **unused)
+{
+    (void)unused;
+    struct err err = {0};
+    struct worker_row row = {.id = uuid_v7(), .tenant = "twice", .queue = "q", .name = "w"};
+    struct worker_row *rows = NULL;
+    size_t count = 0;
+    assert_ok(worker_store_register(test.store, &row, &err));
+    assert_ok(worker_store_register(test.store, &row, &err));
+    assert_ok(worker_store_list(test.store, "twice", &rows, &count, &err));
+    assert_int_equal(count, 1);
+    free(rows);
+    test_db_run(&test, "DELETE FROM workers WHERE tenant = 'twice'");
+}
+
+static uint32_t lease_of(const struct uuid *id)
+{
+    struct err err = {0};
+    struct worker_beat *beats = NULL;
+    size_t count = 0;
+    uint32_t lease_ms = 0;
+    assert_ok(worker_store_beats(test.store, &beats, &count, &err));
+    for (size_t i = 0; i < count; i++) {
+        if (uuid_eq(&beats[i].id, id))
+            lease_ms = beats[i].lease_ms;
+    }
+    free(beats);
+    return lease_ms;
+}
+
+static void a_former_incarnation_is_kept_alive_with_the_larger_lease(void **unused)
+{
+    (void)unused;
+    struct err err = {0};
+    bool shares = true;
+    struct uuid former = register_worker("w4");
+    const struct uuid home = last_home;
+    struct uuid id = register_worker("w4");
+    struct beat *beat = NULL;
+    assert_int_equal(lease_of(&former), 30000);
+    assert_ok(beat_open(&test.cfg, &id, &beat, &err));
+    assert_ok(beat_write_former(beat, &former, 20000, &err));
+    assert_int_equal(lease_of(&former), 30000);
+    assert_ok(beat_write_former(beat, &former, 50000, &err));
+    assert_int_equal(lease_of(&former), 50000);
+    assert_int_equal(beat_of(&former), 2);
+    test_db_run(&test, "UPDATE workers SET lease_ms = NULL WHERE beat = 2 AND name = 'w4'");
+    assert_ok(beat_write_former(beat, &former, 50000, &err));
+    assert_int_equal(lease_of(&former), WORKER_LEASE_UNKNOWN_MS);
+    assert_ok(worker_store_shares_runner(test.store, &former, &home, "boot 7 99", &shares, &err));
+    assert_true(shares);
+    assert_ok(worker_store_shares_runner(test.store, &former, &home, "boot 7 98", &shares, &err));
+    assert_false(shares);
+    assert_ok(
+        worker_store_shares_runner(test.store, &former, &last_home, "boot 7 99", &shares, &err));
+    assert_false(shares);
+    assert_ok(worker_store_end(test.store, &former, WORKER_REPLACED, &err));
+    assert_code(beat_write_former(beat, &former, 50000, &err), ERR_FENCED);
+    err_clear(&err);
+    test_db_run(&test, "DELETE FROM workers WHERE name = 'w4'");
     beat_free(beat);
 }
 
@@ -322,6 +388,8 @@ int main(void)
         TEST(a_queue_in_use_and_the_default_queue_stay),
         TEST(an_application_is_made_changed_disabled_and_deleted),
         TEST(a_beat_rises_until_the_worker_is_declared_dead),
+        TEST(a_worker_that_registers_again_is_registered),
+        TEST(a_former_incarnation_is_kept_alive_with_the_larger_lease),
         TEST(a_beat_survives_the_loss_of_its_connection),
         TEST(former_incarnations_are_found_and_replaced),
         TEST(young_rows_of_the_outbox_are_left_to_who_wrote_them),

@@ -89,6 +89,60 @@ def test_whatever_its_name_is_a_file_that_is_listed_can_be_fetched(site, ann):
     ann.get("/v1/jobs/%ff").problem(400)
 
 
+def pages_of(client, path, member):
+    """Answers of all pages."""
+    pages = [client.get(path).expect(200)]
+    while pages[-1].json["nextCursor"]:
+        pages.append(client.get(f"{path}{'&' if '?' in path else '?'}cursor={pages[-1].json['nextCursor']}")
+                     .expect(200))
+        assert pages[-1].json[member], pages
+    return pages
+
+
+def test_files_come_in_pages_each_once(site, ann):
+    job, other = ann.submit("true"), ann.submit("true")
+    folder = site.path("archive", "acme", job, "1", "files")
+    names = {f"{top}/{at}" for top in ("a", "b/c") for at in range(12)} | {"d"}
+    for name in names:
+        os.makedirs(os.path.dirname(os.path.join(folder, name)), exist_ok=True)
+        with open(os.path.join(folder, name), "wb"):
+            pass
+    pages = pages_of(ann, f"/v1/jobs/{job}/files?limit=10", "files")
+    assert [len(page.json["files"]) for page in pages] == [10, 10, 5]
+    assert sorted(file["path"] for page in pages for file in page.json["files"]) == sorted(names)
+    assert not any(page.json["truncated"] for page in pages)
+    cursor = pages[0].json["nextCursor"]
+    ann.get(f"/v1/jobs/{other}/files?cursor={cursor}").problem(400)
+    whole = ann.get(f"/v1/jobs/{job}/files").expect(200).json
+    assert len(whole["files"]) == 25 and whole["nextCursor"] is None
+
+
+def test_long_names_make_a_page_of_files_short_and_not_large(site, ann):
+    job = ann.submit("true")
+    deep = "/".join(["\xfc" * 120] * 3)
+    folder = os.path.join(site.path("archive", "acme", job, "1", "files"), deep)
+    os.makedirs(folder)
+    for at in range(900):
+        with open(os.path.join(folder, f"{at}"), "wb"):
+            pass
+    pages = pages_of(ann, f"/v1/jobs/{job}/files", "files")
+    assert len(pages) > 1 and max(len(page.body) for page in pages) < 2 << 20
+    assert sorted(int(file["path"].rpartition("/")[2]) for page in pages
+                  for file in page.json["files"]) == list(range(900))
+
+
+def test_at_most_ten_thousand_files_are_listed(site, ann):
+    job = ann.submit("true")
+    folder = site.path("archive", "acme", job, "1", "files")
+    os.makedirs(folder)
+    for at in range(10_001):
+        with open(os.path.join(folder, f"{at}"), "wb"):
+            pass
+    pages = pages_of(ann, f"/v1/jobs/{job}/files", "files")
+    assert [len(page.json["files"]) for page in pages] == [1000] * 10
+    assert [page.json["truncated"] for page in pages] == [False] * 9 + [True]
+
+
 def test_what_is_no_file_in_an_archive_is_404(site, ann):
     job = ann.submit("true")
     folder = site.path("archive", "acme", job, "1", "files")

@@ -3,6 +3,8 @@
 
 import json
 import socket
+import threading
+import uuid
 
 import pytest
 
@@ -62,6 +64,24 @@ def test_each_job_of_many_has_its_row(root, ann):
     assert len({row["requestId"] for row in done}) == 2
     # A submission that was taken has none: the job says who, when and what.
     assert not [row for row in entries(root, limit=500) if row["action"] == "job_submit"]
+
+
+def test_refusals_of_one_call_are_one_row_for_each_reason(site, web, root, ann):
+    theirs = [site.client(web, "bob").submit("/bin/true") for _ in range(2)]
+    unknown = [str(uuid.uuid4()) for _ in range(300)]
+    answer = ann.post("/v1/jobs:cancel", {"ids": unknown[:150] + theirs + unknown[150:]}).expect(200)
+    assert answer.json["failed"] == 302
+
+    def refused():
+        rows = [row for row in entries(root, actor="ann", action="jobs_cancel", limit=500)
+                if row["requestId"] == answer.headers["X-Request-Id"]]
+        return rows if len(rows) > 1 else None
+
+    rows = {row["status"]: row for row in wait_until("both rows", refused)}
+    assert {row["outcome"] for row in rows.values()} == {"refused"} and len(refused()) == 2
+    assert rows[404]["detail"].split(",")[0] == "300 jobs" and unknown[0] in rows[404]["detail"]
+    assert rows[403]["detail"].split(",")[0] == "2 jobs" and theirs[1] in rows[403]["detail"]
+    assert rows[404]["subject"] == rows[403]["subject"] == "/v1/jobs:cancel"
 
 
 def test_refusals_are_in_the_log(site, web, root, ann):
@@ -132,28 +152,90 @@ def test_an_act_that_cannot_be_written_down_is_not_done(site, root):
     assert (failed["action"], failed["status"]) == ("system_put", 500)
 
 
+def ask_many(client, path, count, status, token=None):
+    """The same question, twenty at a time on one connection."""
+    request = (f"GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "
+               f"{token or client.token}\r\n\r\n").encode()
+    with socket.create_connection((client.host, client.port), timeout=30) as link:
+        reader = link.makefile("rb")
+        for _ in range(count // 20):
+            link.sendall(request * 20)
+            for _ in range(20):
+                length = 0
+                assert b" %d " % status in reader.readline()
+                while (line := reader.readline().lower()) != b"\r\n":
+                    if line.startswith(b"content-length:"):
+                        length = int(line.split(b":")[1])
+                reader.read(length)
+
+
+@pytest.fixture(scope="module")
+def busy(site):
+    """A process that lets a user ask as often as he can."""
+    return site.web("busy", web_requests_per_s_per_user=1000000, web_requests_per_s_per_address=1000000)
+
+
+def test_a_user_pushes_out_no_rows_of_another_tenant(site, busy):
+    """He names jobs by the thousand that are not there, while somebody else is refused things and the
+    database takes no rows for a while."""
+    eve = site.stranger(busy)
+    zoe = site.stranger(busy, user="zoe", role="viewer")
+    ann = site.client(busy)
+    unknown = [str(uuid.uuid4()) for _ in range(1000)]
+    asked = 600
+    site.sql("RENAME TABLE audit_log TO audit_log_away")
+    other = threading.Thread(target=ask_many, args=(zoe, "/v1/audit", asked, 403))
+    for call in range(36):
+        if call == 6:
+            other.start()
+        assert ann.post("/v1/jobs:cancel", {"ids": unknown}).expect(200).json["failed"] == 1000
+    other.join()
+    site.sql("RENAME TABLE audit_log_away TO audit_log")
+
+    def written():
+        return site.count("audit_log", "tenant = 'other' AND actor = 'zoe' AND status = 403") >= asked
+
+    wait_until("the rows of the other one", written, 60)
+    assert not entries(eve, action="audit.lost")
+
+
+def test_the_line_has_room_for_those_who_do_not_fill_it(site, busy):
+    """The database takes no rows; one user makes more than fit. Whose rows are lost is told so."""
+    eve = site.stranger(busy)
+    yan = site.stranger(busy, user="yan", role="viewer")
+    root, ann, bob = (site.client(busy, *who) for who in (("root", "admin"), ("ann",), ("bob",)))
+    told = len(entries(root, action="audit.lost", limit=500))
+    site.sql("RENAME TABLE audit_log TO audit_log_away")
+    ask_many(ann, "/v1/audit", 6000, 403)
+    ask_many(yan, "/v1/audit", 300, 403)
+    ask_many(bob, "/v1/audit", 300, 403)
+    site.sql("RENAME TABLE audit_log_away TO audit_log")
+
+    def written(tenant, user):
+        return site.count("audit_log", f"tenant = '{tenant}' AND actor = '{user}' AND status = 403")
+
+    wait_until("the rows of the other tenant", lambda: written("other", "yan") == 300, 60)
+    wait_until("the rows of the other user", lambda: written("acme", "bob") == 300, 60)
+    rows = wait_until("the row that tells of the loss",
+                      lambda: entries(root, action="audit.lost", limit=500)[:-told or None] or None, 30)
+    lost = sum(int(row["detail"].split()[0]) for row in rows)
+    wait_until("the rest", lambda: site.count(
+        "audit_log", "tenant = 'acme' AND actor = 'ann' AND action = 'audit_list'") >= 6000 - lost, 30)
+    assert 0 < lost < 6000
+    assert not entries(eve, action="audit.lost")
+
+
 def test_more_than_fits_is_said_to_be_lost(site, web, root):
     """The database takes no rows and a stranger keeps knocking: no request waits, he makes no more
     than some hundred rows, and what is lost is told."""
     before = site.count("audit_log", "status = 401")
     site.sql("RENAME TABLE audit_log TO audit_log_away")
-    request = b"GET /v1/whoami HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer x.y.z\r\n\r\n"
     sent = 6000
-    with socket.create_connection((root.host, root.port), timeout=30) as link:
-        reader = link.makefile("rb")
-        for _ in range(sent // 20):
-            link.sendall(request * 20)
-            for _ in range(20):
-                length = 0
-                assert b" 401 " in reader.readline()
-                while (line := reader.readline().lower()) != b"\r\n":
-                    if line.startswith(b"content-length:"):
-                        length = int(line.split(b":")[1])
-                reader.read(length)
+    ask_many(root, "/v1/whoami", sent, 401, "x.y.z")
     site.sql("RENAME TABLE audit_log_away TO audit_log")
 
     def told():
-        rows = site.sql("SELECT detail FROM audit_log WHERE action = 'audit.lost'")
+        rows = site.sql("SELECT detail FROM audit_log WHERE action = 'audit.lost' AND tenant IS NULL")
         return sum(int(row[0].split()[0]) for row in rows) or None
 
     lost = wait_until("the row that tells of the loss", told, 30)

@@ -40,7 +40,7 @@ def start(site, queues):
 
 def test_a_lost_site_is_restored_from_its_backup(fresh):
     given = fresh.servers.environment()
-    with open(fresh.path("backup.cnf"), "w", encoding="ascii") as out:
+    with open(os.path.join(fresh.folder, "backup.cnf"), "w", encoding="ascii") as out:
         out.write("[client]\n" + "".join(
             f"{name} = {given['SLUICE_TEST_DB_' + name.upper()]}\n"
             for name in ("host", "port", "user", "password")))

@@ -293,3 +293,63 @@ def test_a_killed_reader_loses_and_doubles_nothing(fresh):
     wait_until("40 rows", lambda: fresh.count("dead_messages", "outcome IS NOT NULL") == 40, 60)
     assert fresh.count("dead_messages") == 40
     assert standby.stop() == 0
+
+
+# ---- no message stops a reader
+
+def dead(site, body, message_id=None, exchange="sluice.dead"):
+    with site.amqp() as link:
+        link.publish(exchange, "anything", body, message_id=message_id)
+
+
+def bodies(site, where="1 = 1"):
+    return sorted(bytes.fromhex(row[0]).decode() for row in site.sql(
+        f"SELECT HEX(body) FROM dead_messages WHERE outcome IS NOT NULL AND {where}"))
+
+
+def test_the_id_of_a_probe_that_another_message_has_stops_no_reader(fresh):
+    probe = "sluice-probe-01900000-0000-7000-8000-0000000000aa"
+    for kind in ("deadletter", "alternate"):
+        fresh.reader(kind)
+    dead(fresh, b"first", probe)
+    wait_until("the first", lambda: bodies(fresh) == ["first"])
+    fresh.sql("UPDATE dead_messages SET state = 'discarded', seen = 7")
+    dead(fresh, b"second", probe)
+    dead(fresh, b"third", probe, "sluice.alternate")
+    dead(fresh, b"behind the second")
+    dead(fresh, b"behind the third", exchange="sluice.alternate")
+    wait_until(lambda: str(bodies(fresh)), lambda: bodies(fresh) == [
+        "behind the second", "behind the third", "first", "second", "third"])
+    assert fresh.sql("SELECT state, seen FROM dead_messages WHERE body = 'first'") == [
+        ["discarded", "7"]], "the row of another message was changed"
+    fresh.wait_clean()
+
+
+def test_a_message_that_cannot_be_handled_is_kept_and_the_others_go_on(fresh):
+    reader = fresh.reader("deadletter")
+    fresh.sql("CREATE TRIGGER refuse BEFORE INSERT ON dead_messages FOR EACH ROW SET NEW.reason = "
+              "IF(NEW.message_id = 'refused', NULL, NEW.reason)")
+    dead(fresh, b"refused by the database", "refused")
+    dead(fresh, b"behind it")
+    wait_until(lambda: str(bodies(fresh)),
+               lambda: bodies(fresh) == ["behind it", "refused by the database"])
+    row = fresh.sql("SELECT state, outcome, detail FROM dead_messages WHERE body LIKE 'refused%'")[0]
+    assert row[:2] == ["open", "kept"] and "could not be handled" in row[2], row
+    text = fresh.client(reader).get("/metrics").body.decode()
+    assert "sluice_dead_messages_set_aside_total 1" in text, text
+    fresh.wait_clean()
+    assert reader.ready() == 200
+
+
+def test_a_reader_that_cannot_keep_anything_says_so_and_loses_nothing(fresh):
+    reader = fresh.reader("deadletter")
+    fresh.sql("CREATE TRIGGER refuse BEFORE INSERT ON dead_messages FOR EACH ROW SET NEW.reason = NULL")
+    dead(fresh, b"one")
+    dead(fresh, b"two")
+    wait_until("it to say so", lambda: reader.ready() == 503)
+    assert b'"database":true' in fresh.client(reader).get("/readyz").body
+    assert bodies(fresh) == []
+    fresh.sql("DROP TRIGGER refuse")
+    wait_until(lambda: str(bodies(fresh)), lambda: bodies(fresh) == ["one", "two"])
+    wait_until("it to be ready", lambda: reader.ready() == 200)
+    fresh.wait_clean()

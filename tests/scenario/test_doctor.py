@@ -76,6 +76,26 @@ def test_a_good_site_has_no_fault_and_nothing_is_left_behind(fresh):
     assert "not removed to the end for 72 h" in table.stdout
 
 
+def test_incarnations_are_folded_and_leases_compared(fresh):
+    fresh.worker(name="back", fleet_lease_ms=30000)
+    columns = ("tenant, queue, host, boot_id, pid, version, slots, state, draining, started_at, "
+               "beat_at, name")
+    for name, deaths in (("back", 2), ("gone", 3)):
+        values = columns.replace("state", "'dead'").replace("name", f"'{name}'")
+        for at in range(deaths):
+            fresh.sql(f"INSERT INTO workers (id, {columns}) SELECT UNHEX(MD5('{name}{at}')), {values} "
+                      "FROM workers WHERE state = 'live'")
+    found, _ = doctor(fresh)
+    assert fault(found, "workers", "'gone'", "declared dead 3 times") == "warning"
+    assert fault(found, "workers", "fleet.lease_ms is 2000 here", "30000") == "warning"
+    assert not [one for one in found["workers"] if "'back'" in one["finding"]
+                and "declared dead" in one["finding"]]
+    folded = [one for one in found["workers"] if "live again" in one["finding"]]
+    assert [one["finding"].split()[0] for one in folded] == ["2"]
+    found, _ = doctor(fresh, fleet_lease_ms=30000)
+    assert not [one for one in found["workers"] if "fleet.lease_ms" in one["finding"]]
+
+
 @pytest.fixture(name="broken", scope="module")
 def fixture_broken():
     with Servers(config={"consumer_timeout": "3000"},

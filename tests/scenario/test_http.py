@@ -421,3 +421,33 @@ def test_a_readers_mistake_in_the_configuration_is_told_at_start(site):
     broken = site.web("broken", wait=False, web_listen="not-an-address")
     assert broken.wait() == 1
     assert "web.listen" in broken.log_text()
+
+
+def test_a_fault_of_the_database_names_no_account_and_no_host(site):
+    """Its words are in the log, under the request's id; who asks is told that it failed."""
+    web = site.web("no-account", wait=False, db_user="svc_of_the_site", db_password="wrong")
+    web.wait_log("web.listening")
+    ann = site.client(web)
+    answers = [ann.get("/readyz").expect(503), ann.get("/v1/jobs").expect(500, 503),
+               ann.post("/v1/jobs", {"name": "x", "command": ["true"]}).expect(500, 503)]
+    for answer in answers:
+        text = answer.body.decode()
+        for word in ("svc_of_the_site", "Access denied", "127.0.0.1", "localhost", "SQL", "using password"):
+            assert word not in text, text
+    assert "svc_of_the_site" in web.wait_log("web.database.away")
+    asked = answers[1].headers["X-Request-Id"]
+    assert asked == answers[1].json["requestId"]
+    assert "svc_of_the_site" in web.wait_log(asked)
+
+
+def test_a_statement_that_fails_is_not_told_to_the_client(site, web):
+    root = site.client(web, "root", "admin")
+    site.sql("ALTER TABLE systems ADD CONSTRAINT of_the_site CHECK (id <> 'never')")
+    try:
+        answer = root.put("/v1/systems/never", {}).expect(500)
+        row = wait_until("the row of the failure", lambda: root.get(
+            "/v1/audit?outcome=failed&subject=/v1/systems/never").expect(200).json["audit"] or None)[0]
+    finally:
+        site.sql("ALTER TABLE systems DROP CONSTRAINT of_the_site")
+    assert "of_the_site" not in answer.body.decode() and "of_the_site" not in row["detail"]
+    assert row["code"] == "SLUICE-1063" == answer.json["code"]

@@ -11,6 +11,7 @@ import pytest
 from rest import Client
 from waiting import wait_until
 
+TOKEN = "a-token-of-prometheus-and-nobody-else"
 DOCKER = os.path.join(os.path.dirname(__file__), "..", "..", "docker")
 # What each process tells of what the design names.
 NAMED = {
@@ -30,7 +31,7 @@ NAMED = {
 
 @pytest.fixture(scope="module")
 def processes(site):
-    return {"web": site.web(), "worker": site.worker(),
+    return {"web": site.web(web_metrics_token=TOKEN), "worker": site.worker(),
             **{kind: site.reader(kind) for kind in ("recovery", "alternate", "deadletter", "webhook")}}
 
 
@@ -43,7 +44,7 @@ def scrapes(site, processes):
     ann.submit("/bin/true", tags=["far"])
 
     def scrape(process):
-        answer = Client(process.url).get("/metrics").expect(200)
+        answer = Client(process.url, TOKEN).get("/metrics").expect(200)
         assert answer.headers["Content-Type"].startswith("text/plain; version=0.0.4")
         return answer.body.decode()
 
@@ -71,6 +72,29 @@ def test_a_scrape_is_as_it_should_be(scrapes, name):
     known = series(scrapes[name])
     for metric in NAMED[name] + ["sluice_build_info", "process_start_time_seconds"]:
         assert metric in known or f"{metric}_bucket" in known, metric
+
+
+def test_tenants_and_queues_are_named_to_those_with_the_token_only(site, processes, scrapes):
+    """The queue 'far' is in the scrape with the token; nothing of a tenant is in any other."""
+    web, without = processes["web"], site.web("no-token")
+    assert 'tenant="acme",queue="far"' in scrapes["web"]
+    user = site.client(web, "root", "admin").token
+    wrong = [None, user, TOKEN[:-1], TOKEN + "x", TOKEN.upper(), "", " "]
+    for process, tokens in ((web, wrong), (without, wrong + [TOKEN])):
+        for token in tokens:
+            text = Client(process.url, token).get("/metrics").expect(200).body.decode()
+            assert "sluice_outbox_rows" in text
+            labels = series(text)
+            assert not {"tenant", "queue"} & set().union(*labels.values()), (token, labels)
+            assert "acme" not in text and "far" not in text
+    for name in set(NAMED) - {"web"}:
+        assert "acme" not in scrapes[name] and "far" not in scrapes[name], name
+
+
+def test_a_token_that_can_be_guessed_is_refused(site):
+    web = site.web("guess", wait=False, web_metrics_token="x" * 31)
+    wait_until("the refusal", lambda: not web.alive())
+    assert "web.metrics_token has 31 characters" in web.log_tail() and "xxx" not in web.log_tail()
 
 
 @pytest.mark.parametrize("name", NAMED)

@@ -32,10 +32,13 @@ def test_only_those_with_work_are_served_and_they_rest_afterwards(fresh):
     wait_until("those that are always served",
                lambda: len(tenants_in(reader, "recovery.leads")) == ALWAYS_SERVED)
     assert "acme" not in tenants_in(reader, "recovery.serves")
+    fresh.worker(**FAST, **POLICY)
+    wait_until("a connection by which workers are watched",
+               lambda: any(line["connection"] == "sluice-fleet"
+                           for line in reader.log_events("bus.connected")))
     few = threads(reader)
     assert few < 60
     root.post("/v1/apps/demo/1/disable").expect(200)
-    fresh.worker(**FAST, **POLICY)
     job = ann.submit(appId="demo", appVersion="1")
     ann.wait_status(job, "BLOCKED")
     wait_until("it is asked for", lambda: tenants_in(reader, "recovery.tested"))

@@ -3,7 +3,6 @@
 
 import json
 import os
-import shutil
 import signal
 import uuid
 
@@ -202,17 +201,14 @@ def test_a_purge_by_hand_is_in_the_audit_log(site, client):
 
 
 def test_output_that_cannot_be_removed_keeps_its_job(site, client):
-    """A folder that is no folder: its removal fails for every user."""
+    """The first removal fails, as that of a mount point does for every user: that of the older job."""
     stays, goes = finished(site, client, 2)
-    stays, goes = age(site, stays, 40), age(site, goes, 40)
-    deep = folder(site, stays)
-    for _ in range(70):
-        deep = os.path.join(deep, "d")
-    os.makedirs(deep)
-    done = site.run("purge")
+    stays, goes = age(site, stays, 50), age(site, goes, 40)
+    with pytest.MonkeyPatch.context() as faults:
+        faults.setenv("SLUICE_FAULT", "fs.remove=fail@1")
+        done = site.run("purge")
     assert done.returncode == 1 and "could not be removed" in done.stderr, done
     assert is_there(site, stays) and not is_there(site, goes)
-    shutil.rmtree(folder(site, stays))
     assert site.run("purge").returncode == 0 and not is_there(site, stays)
 
 

@@ -129,6 +129,51 @@ def test_a_disabled_app_still_takes_jobs(site, web, ann):
     ann.post("/v1/jobs", request | {"appVersion": "2"}).problem(404)
 
 
+def test_an_application_runs_its_command_and_no_other(site, web, ann):
+    """A queue whose filter is an application is what an administrator gives to that command."""
+    root = site.client(web, "root", "admin")
+    root.put("/v1/apps/safe/1", {"command": ["echo", "safe"]}).expect(201)
+    root.put_queue("safe-only", 78, "appId = 'safe'").expect(201)
+    request = {"name": "a", "appId": "safe", "appVersion": "1", "command": ["id"]}
+    answers = [ann.post("/v1/jobs", request), ann.post("/v1/queues:explain", request),
+               ann.post("/v1/jobs", request | {"appId": "none"})]
+    for answer in answers:
+        problem = answer.problem(400)
+        assert problem["errors"][0]["pointer"] == "/command"
+        assert "appId" in problem["detail"] and "command" in problem["detail"]
+    item = ann.post("/v1/jobs:batch", {"jobs": [request]}).expect(200).json["items"][0]
+    assert item["status"] == 400 and item["problem"]["errors"][0]["pointer"].endswith("/command")
+    assert site.count("jobs", "queue = 'safe-only'") == 0
+    del request["command"]
+    good = ann.post("/v1/jobs", request | {"args": ["x"]}).expect(201).json
+    assert good["queue"] == "safe-only" and good["request"]["command"] == ["echo", "safe"]
+    again = ann.post(f"/v1/jobs/{good['id']}/resubmit").expect(201).json  # what is stored has both
+    assert again["request"]["command"] == ["echo", "safe"]
+
+
+def test_a_blank_at_an_end_makes_no_other_key_and_no_other_user(site, web, ann):
+    """The database compares texts without the blanks at their end."""
+    request = {"name": "keyed", "command": ["true"]}
+    first = ann.post("/v1/jobs", request, {"Idempotency-Key": "blank"}).expect(201).json["id"]
+    same = ann.post("/v1/jobs", request, {"Idempotency-Key": "blank \t "}).expect(200)  # RFC 9110, 5.5
+    assert same.json["id"] == first
+    for key in ("blank ", " blank", " "):
+        ann.post("/v1/jobs", request | {"idempotencyKey": key}).problem(400)
+    other = site.client(web)
+    for user in ("ann ", " ann", "*", " "):
+        other.token = site.token(user, "admin")
+        other.post("/v1/jobs", request, {"Idempotency-Key": "blank"}).problem(401)
+        other.get("/v1/whoami").problem(401)
+    root = site.client(web, "root", "admin")
+    root.put("/v1/quotas/ann", {"maxActive": 100}).expect(201)
+    for owner in ("ann%20", "%20ann", "%20"):
+        root.get(f"/v1/quotas/{owner}").problem(400)
+        root.put(f"/v1/quotas/{owner}", {"maxActive": 1}).problem(400)
+        root.delete(f"/v1/quotas/{owner}").problem(400)
+        root.post(f"/v1/queues:explain?owner={owner}", request).problem(400)
+    root.delete("/v1/quotas/ann").expect(204)
+
+
 def test_a_resubmitted_job_has_the_same_request(site, web, ann):
     root = site.client(web, "root", "admin")
     root.put("/v1/apps/again/1", {"command": ["echo"], "args": ["a"], "tags": ["t"]}).expect(201)

@@ -4,6 +4,7 @@
 import http.server
 import json
 import threading
+import urllib.parse
 
 import pytest
 
@@ -255,3 +256,42 @@ def test_a_system_limits_its_jobs_and_those_of_one_user(site, root, web, workers
     traces.open()
     for job in (first, third):
         assert root.wait_end(job)["status"] == "FINISHED"
+
+
+def all_pages(client, path, member):
+    """What the pages of a list show, page by page."""
+    pages = [client.get(path).expect(200).json]
+    while pages[-1]["nextCursor"]:
+        pages.append(client.get(f"{path}?cursor={pages[-1]['nextCursor']}").expect(200).json)
+    return [page[member] for page in pages]
+
+
+def test_lists_by_name_come_in_pages_and_the_commands_show_all(fresh):
+    web = fresh.web(limits_page_max=2)
+    root = fresh.client(web, "root", "admin")
+    eve = fresh.stranger(web)
+    apps = [(app, version) for app in ("a", "b.c") for version in ("1", "1.0", "2")]
+    owners = ["\x01", "*", "a b", "ann", "\u00fc" * 60]
+    for app, version in apps:
+        root.put(f"/v1/apps/{app}/{version}", {"command": ["true"]}).expect(201)
+    for name in ("s1", "s2", "s3"):
+        root.put(f"/v1/systems/{name}", {"kind": "local"}).expect(201)
+    for owner in owners:
+        root.put(f"/v1/quotas/{urllib.parse.quote(owner)}", {"maxActive": 3}).expect(201)
+    found = all_pages(root, "/v1/apps", "apps")
+    assert [len(page) for page in found] == [2, 2, 2]
+    assert [(item["id"], item["version"]) for page in found for item in page] == apps
+    found = all_pages(root, "/v1/systems", "systems")
+    assert [[item["id"] for item in page] for page in found] == [["s1", "s2"], ["s3"]]
+    found = all_pages(root, "/v1/quotas", "quotas")
+    assert [[item["owner"] for item in page] for page in found] == [owners[:2], owners[2:4], owners[4:]]
+    cursor = root.get("/v1/systems?limit=1").expect(200).json["nextCursor"]
+    root.get(f"/v1/quotas?cursor={cursor}").problem(400)
+    eve.get(f"/v1/systems?cursor={cursor}").problem(400)
+    for bad in ("", ".", cursor[:-1], cursor[:-2] + "34", f"{cursor}00", cursor.partition(".")[0]):
+        root.get(f"/v1/systems?cursor={bad}").problem(400)
+    root.get("/v1/systems?limit=3").problem(400)
+    for command, member, names in (("apps", "id", [app for app, _ in apps]), ("quotas", "owner", owners),
+                                   ("systems", "id", ["s1", "s2", "s3"])):
+        shown = fresh.run(command, "-o", "json", client=root)
+        assert [item[member] for item in json.loads(shown.stdout)] == names, shown

@@ -108,16 +108,20 @@ def test_accounts_with_no_more_than_the_documentation_gives_them_will_do(secured
     secured.servers.rabbitmq.ctl("add_vhost", "least")
     secured.servers.rabbitmq.ctl("add_user", "least", "PASSWORD")
     secured.servers.rabbitmq.ctl("set_permissions", "-p", "least", "least", *words)
-    own = {"db_name": "least", "db_user": "least", "db_password": "PASSWORD", "amqp_user": "least",
+    own = {"db_name": "least", "db_password": "PASSWORD", "amqp_user": "least",
            "amqp_password": "PASSWORD", "amqp_vhost": "least", "worker_work_root": secured.path("w")}
-    refused = secured.run("migrate", **own)
+    refused = secured.run("migrate", **(own | {"db_user": "least_web"}))
     assert refused.returncode != 0 and "denied" in refused.stderr, refused.stderr
-    made = secured.run("migrate", **(own | {"db_user": "least_migrate"}))
-    assert made.returncode == 0, made.stderr
-    ann = secured.client(secured.web("least-web", **own))
-    secured.worker(name="least-1", **own)
-    for kind in ("recovery", "alternate", "deadletter"):
-        secured.reader(kind, f"least-{kind}", **own)
+    owner = own | {"db_user": "least_migrate"}
+    for command in (("migrate",), ("grants", "--apply", "--prefix", "least_")):
+        made = secured.run(*command, **owner)
+        assert made.returncode == 0, made.stderr
+    ann = secured.client(secured.web("least-web", **(own | {"db_user": "least_web"})))
+    secured.worker(name="least-1", **(own | {"db_user": "least_worker"}))
+    for kind in ("recovery", "alternate", "deadletter", "webhook"):
+        account = {"recovery": "recovery", "webhook": "webhook"}.get(kind, "reader")
+        secured.reader(kind, f"least-{kind}", **(own | {"db_user": f"least_{account}"}))
+    own = owner
     assert ann.wait_end(ann.submit("true"))["status"] == "FINISHED"
     wait_until("its tenant to be led", lambda: secured.run("doctor", **own).returncode == 0, 30, 1)
     assert secured.run("audit", **own).returncode == 0
@@ -165,5 +169,7 @@ def test_a_database_that_cannot_be_trusted_is_refused(secured, cas):
     web = secured.web("no-db", wait=False, db_tls_ca=foreign.ca)
     web.wait_log("web.listening")
     said = Client(web.url).get("/readyz").expect(503).json["reasons"]["database"]
+    assert said == "down: the log of this process has the reason"
+    said = str(web.wait_log("web.database.away"))
     assert "certificate" in said and "db.tls_ca must hold" in said, said
     web.stop()

@@ -1,9 +1,16 @@
 # SPDX-License-Identifier: MIT
 """Who gets in: the algorithm is the key's, the key is the tenant's, the role decides the rest."""
 
+import json
+import os
+import socket
+import subprocess
+import time
+
 import pytest
 
 import tokens
+from sse import Stream
 from waiting import wait_until
 
 
@@ -150,3 +157,106 @@ def test_the_token_command_makes_tokens_that_work(site, web):
     assert done.returncode == 0, done
     me = call(site, web, done.stdout.strip()).expect(200).json
     assert me["user"] == "tom" and me["tenant"] == "acme"
+
+
+def leaked(site, web, name, tenant="acme"):
+    """A key that will be removed: (path of its file, a client whose token it signs)."""
+    key = tokens.Key(site.path("private"), name)
+    path, client = site.add_tenant(tenant, key), site.client(web)
+    client.token = tokens.token(key, tokens.claims("ann", ["user"], tenant))
+    wait_until("the key to count", lambda: client.get("/v1/whoami").status == 200)
+    return path, client
+
+
+def test_a_removed_key_is_refused_beside_more_files_than_are_read(site, web):
+    path, client = leaked(site, web, "leaked", "crowded")
+    _, kept = leaked(site, web, "kept", "crowded")
+    for number in range(130):
+        with open(os.path.join(os.path.dirname(path), f"junk-{number}.pem"), "w", encoding="ascii") as out:
+            out.write("junk")
+
+    def keys():
+        return client.get("/readyz").expect(200).json["reasons"]["keys"]
+
+    wait_until("the folder to be too full", lambda: client.get("/v1/whoami").status and keys() != "up")
+    assert "crowded" not in keys()
+    assert "\nsluice_auth_folders_refused 1\n" in client.get("/metrics").body.decode()
+    assert "crowded" in web.wait_log("auth.key.refused")
+    os.unlink(path)
+    wait_until("the key to be gone", lambda: client.get("/v1/whoami").status == 401, 15)
+    kept.get("/v1/whoami").expect(200)
+    for number in range(130):
+        os.unlink(os.path.join(os.path.dirname(path), f"junk-{number}.pem"))
+    wait_until("the folder to be read", lambda: kept.get("/v1/whoami").status and keys() == "up")
+    kept.get("/v1/whoami").expect(200)
+    client.get("/v1/whoami").problem(401)
+
+
+def streams(site, web, job, token):
+    """Both kinds, begun."""
+    client = site.client(web)
+    client.token = token
+    output = Stream(client, f"/v1/jobs/{job}/output/stdout?follow")
+    wait_until("output", lambda: output.drain(0.2) or output.bytes)
+    return Stream(client).begun(), output
+
+
+@pytest.fixture(scope="module")
+def running(site, web):
+    """A job that says something twice a second, for as long as the tests of streams take."""
+    site.worker()
+    ann = site.client(web)
+    job = ann.submit("sh", "-c", "while :; do echo x; sleep 0.5; done", maxSeconds=600)
+    ann.wait_status(job, "RUNNING")
+    yield job
+    ann.cancel(job)
+
+
+def test_streams_end_with_their_key(site, web, running):
+    path, client = leaked(site, web, "streamed")
+    events, output = streams(site, web, running, client.token)
+    others = streams(site, web, running, site.token())
+    os.unlink(path)
+    last = events.until(lambda event: event.name == "dropped", 30)[-1]
+    assert last.data["reason"] == "the key of the token was removed"
+    wait_until("both streams to end", lambda: events.drain(0.1) and output.drain(0.1), 30)
+    assert not any(stream.drain(0.1) for stream in others)
+
+
+def test_streams_end_with_their_token_and_its_leeway(site, running):
+    brief = site.web("brief", auth_leeway_s=5)
+    late = tokens.token(site.key, good(exp=int(time.time()) - 1))  # lives by leeway
+    events, output = streams(site, brief, running, late)
+    last = events.until(lambda event: event.name == "dropped", 30)[-1]
+    assert last.data["reason"] == "the token has expired"
+    assert int(time.time()) >= json.loads(tokens.unb64(late.split(".")[1]))["exp"] + 5  # and not before
+    wait_until("both streams to end", lambda: events.drain(0.1) and output.drain(0.1), 30)
+
+
+def test_the_command_sends_the_profiles_token_to_the_profiles_address_only(site, web):
+    folder = site.path("profile")
+    os.makedirs(os.path.join(folder, "sluice"))
+    secret = site.token("ann")
+    trap = socket.create_server(("127.0.0.1", 0))
+    trap.settimeout(1)
+    other = f"http://127.0.0.1:{trap.getsockname()[1]}"
+
+    def run(url, **env):
+        with open(os.path.join(folder, "sluice", "profile.json"), "w", encoding="utf-8") as out:
+            json.dump({"url": web.url, "token": secret, "tenant": "acme"}, out)
+        env = site.environment() | {"XDG_CONFIG_HOME": folder} | env | ({"SLUICE_URL": url} if url else {})
+        return subprocess.run([os.path.join(site.programs, "sluice"), "jobs"], env=env, timeout=60,
+                              capture_output=True, text=True, check=False)
+
+    own = web.url.replace("http://", "HTTP://") + "/"
+    assert run(None).returncode == 0 and run(web.url).returncode == 0 and run(own).returncode == 0
+    for url in (other, other.replace("127.0.0.1", "localhost"), web.url.replace("http:", "https:"),
+                web.url.replace("127.0.0.1", "127.0.0.2"), web.url + ".example.org",
+                f"{web.url.replace('http://', 'http://x@')}@{other[7:]}", web.url.rsplit(":", 1)[0]):
+        done = run(url, SLUICE_CLIENT_TIMEOUT_MS="1000")
+        assert done.returncode == 2 and "SLUICE_TOKEN" in done.stderr and url in done.stderr, done
+        assert secret not in done.stderr
+    with pytest.raises(TimeoutError):
+        trap.accept()
+    assert run(web.url.replace("127.0.0.1", "localhost"), SLUICE_TOKEN=secret).returncode == 0
+    trap.close()

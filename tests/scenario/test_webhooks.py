@@ -148,6 +148,28 @@ def test_a_job_brings_subscriptions_of_its_own(place):
         place.admin.delete("/v1/subscriptions/signer").expect(204)
 
 
+def test_a_secret_signs_for_its_own_receiver_only(place):
+    """A user with a receiver of his own gets nothing that somebody else's secret has signed, and
+    cannot tell by the refusal what subscriptions there are."""
+    with Receiver() as receiver, Receiver() as own:
+        subscribe(place.admin, "guarded", receiver.url, states=["PAUSED"])
+        request = {"name": "x", "command": ["true"]}
+        elsewhere = [own.url, own.url + "/mine", receiver.url.replace("127.0.0.1", "127.0.0.2"),
+                     receiver.url.replace("http:", "https:"), receiver.url.rsplit(":", 1)[0]]
+        for url in elsewhere:
+            told = []
+            for name in ("guarded", "not-there"):
+                problem = place.ann.post("/v1/jobs", request | {
+                    "subscriptions": [{"url": url, "secret": name}]}).problem(404)
+                assert problem["errors"][0]["pointer"] == "/subscriptions/0/secret"
+                told.append(problem["detail"].replace(name, "NAME"))
+            assert told[0] == told[1]
+        assert not own.calls
+        place.ann.post("/v1/jobs", request | {
+            "subscriptions": [{"url": receiver.url + "/any?x=1", "secret": "guarded"}]}).expect(201)
+        place.admin.delete("/v1/subscriptions/guarded").expect(204)
+
+
 def test_a_new_secret_signs_beside_the_old_one(place):
     with Receiver() as receiver:
         old = subscribe(place.admin, "turned", receiver.url)["secret"]

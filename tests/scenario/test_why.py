@@ -44,6 +44,18 @@ def test_without_a_worker_the_command_that_starts_one_is_told(ann):
     ann.cancel(second).expect(200)
 
 
+def test_a_job_whose_message_is_lost_is_said_to_be_sent_again(fresh):
+    web = fresh.web()
+    ann = fresh.client(web)
+    job = ann.submit("true")
+    wait_until("its message to be confirmed", lambda: fresh.count("outbox") == 0)
+    with fresh.amqp() as link:
+        link.purge("sluice.acme.submit.default")
+    fresh.worker(slots=2)
+    wait_until(lambda: why(ann, job)["why"],
+               lambda: "sluice-recovery sends it again within two leases" in why(ann, job)["why"])
+
+
 def test_from_a_full_queue_to_the_end(site, web, ann, tmp_path):
     traces = Traces(str(tmp_path / "t"))
     worker = site.worker(slots=1)

@@ -14,12 +14,9 @@ import collections
 import os
 
 from load import SCRIPT
+from nemesis import ENDS_RUNS, NO_BROKER, NO_DATABASE
 
 SLACK_S = 8.0  # a lease, its detection, the restart of a server on a busy machine
-ENDS_RUNS = ("worker-killed", "worker-gone", "worker-stopped", "worker-drained", "worker-off-both",
-             "runner-killed", "worker-dies", "runner-dies", "worker-unsure")
-NO_BROKER = ("broker-killed", "broker-hung", "broker-connections", "worker-off-broker")
-NO_DATABASE = ("database-killed", "database-hung", "database-connections", "worker-off-database")
 EXPECTED = {"cancel": ("CANCELLED", "FINISHED"), "fail": ("FAILED",)}
 SHOWN = 12
 

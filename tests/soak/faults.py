@@ -1,18 +1,22 @@
 # SPDX-License-Identifier: MIT
 """faults: does what the schedule says, and remembers when it was done."""
 
+import contextlib
 import heapq
 import json
 import os
 import signal
 
 import sluice
-from nemesis import KINDS
+from nemesis import ENDS_RUNS, KINDS, NO_BROKER, NO_DATABASE
 from servers import USER
 from sluice import TENANT
 
 COPIES, SOME = 5, 20
 TRY_AGAIN_S, TRY_FOR_S = 1.0, 120.0
+# So many jobs wait on a queue that is purged in use, more than twice of what its two workers may hold;
+# half of them have a new message within so long, whatever strikes meanwhile.
+LOST, WAITS_S = 40, 60.0
 GARBAGE = (b"\x00\xff not a message", b'{"v":9,"job":"x","epoch":1}', b"[]",
            b'{"v":1,"job":"01890000-0000-7000-8000-000000000000","epoch":1}', b"")
 LOW, USUAL = "0.0000001", "0.6"
@@ -20,6 +24,10 @@ LOW, USUAL = "0.0000001", "0.6"
 
 def queue_name(queue):
     return f"sluice.{TENANT}.submit.{queue}"
+
+
+def _may_end_runs(fault, worker):
+    return fault.target in ("site", worker) and fault.kind in ENDS_RUNS + NO_BROKER + NO_DATABASE
 
 
 class Done:
@@ -42,6 +50,10 @@ class Injector:
         self.fleet, self.load, self.site = fleet, load, fleet.site
         self.done = [Done(fault) for fault in faults]
         self.garbage = 0
+        self.stopped_runners = {}  # worker: (its runner's pid, a job with a limit)
+        self.past_limit = []  # jobs whose limit passed while their runner was stopped
+        self.purges = {}  # fault: (since when it waits, the jobs whose messages are lost)
+        self.not_sent_again = []
         self._due = [(done.fault.at_s, at, "begin") for at, done in enumerate(self.done)]
         heapq.heapify(self._due)
 
@@ -57,6 +69,8 @@ class Injector:
         fault = done.fault
         act = getattr(self, f"_{step}_" + fault.kind.replace("-", "_"), None)
         try:
+            if step == "begin":
+                self._check_runners(fault)
             if act:
                 act(fault)
         except (OSError, AssertionError, RuntimeError):
@@ -112,6 +126,37 @@ class Injector:
         if pid is None:
             raise RuntimeError("no runner at this moment")
         os.kill(pid, signal.SIGKILL)
+
+    # ---- a runner that is stopped: it kills nothing, so nothing may take its runs away meanwhile
+
+    def _check_runners(self, fault):
+        if any(_may_end_runs(fault, worker) for worker in self.stopped_runners):
+            raise RuntimeError("a runner is stopped")
+
+    def _check_quiet(self, worker):
+        for done in self.done:
+            if done.began_s is not None and _may_end_runs(done.fault, worker) and (
+                    done.over_s is None or self.fleet.recovered_s(done.over_s) is None):
+                raise RuntimeError(f"{done.fault.kind} is not over")
+
+    def _begin_runner_stopped(self, fault):
+        self._check_quiet(fault.target)
+        runner = self.fleet.runner(fault.target)
+        jobs = self.load.limited(sluice.jobs_below(self.site.path("work", fault.target)))
+        if runner is None or not jobs:
+            raise RuntimeError("no job with a limit at this moment")
+        os.kill(runner, signal.SIGSTOP)
+        job = next((job for job in jobs if sluice.stopped(runner) and sluice.job_pids(job)), None)
+        if job is None:
+            os.kill(runner, signal.SIGCONT)
+            raise RuntimeError("the job has ended meanwhile")
+        self.stopped_runners[fault.target] = (runner, job)
+
+    def _end_runner_stopped(self, fault):
+        runner, job = self.stopped_runners.pop(fault.target)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(runner, signal.SIGCONT)
+        self.past_limit.append(job)
 
     # ---- named failure points
 
@@ -222,6 +267,49 @@ class Injector:
     def _begin_purged(self, fault):
         with self.site.amqp() as link:
             link.purge(queue_name(fault.target))
+
+    def _drain(self, queue, draining):
+        """As an operator does; a worker that is started anew begins undrained."""
+        self.site.sql(f"UPDATE workers SET draining = {draining} WHERE state = 'live' "
+                      f"AND tenant = '{TENANT}' AND queue = '{queue}'")
+
+    def _begin_purged_in_use(self, fault):
+        self._drain(fault.target, 1)
+
+    def _end_purged_in_use(self, fault):
+        """Once enough jobs wait their messages are lost; the workers go on when new ones are there."""
+        began_s, lost = self.purges.setdefault(fault, (self.fleet.seconds(), []))
+        late = self.fleet.seconds() > began_s + WAITS_S
+        if not lost and not late:
+            self._purge_used(fault)
+        left = len(set(lost).intersection(self._waiting(fault.target)))
+        if (not lost or left * 2 > len(lost)) and not late:
+            raise RuntimeError("too few jobs wait, or their messages are not sent again yet")
+        self._drain(fault.target, 0)
+        if not lost:
+            print(f"{self.fleet.seconds():7.1f} s  {fault.kind} {fault.target} LEFT OUT")
+        else:
+            print(f"{self.fleet.seconds():7.1f} s  {left} of {len(lost)} wait as before")
+        if left * 2 > len(lost):
+            self.not_sent_again.append(f"{fault}: {left} of {len(lost)} after {WAITS_S:g} s")
+
+    def _waiting(self, queue):
+        """[id, epoch] of the jobs that wait on a queue."""
+        return [tuple(row) for row in self.site.sql(
+            "SELECT HEX(id), epoch FROM jobs WHERE status = 'PENDING' AND owner_worker IS NULL "
+            f"AND tenant = '{TENANT}' AND queue = '{queue}'")]
+
+    def _purge_used(self, fault):
+        waiting = self._waiting(fault.target)
+        if len(waiting) < LOST:
+            return
+        with self.site.amqp() as link:
+            link.purge(queue_name(fault.target))
+            job = self.load.some_ids(fault.target, SOME)[-1]  # the queue is not empty
+            body = json.dumps({"v": 1, "job": job, "epoch": 1}).encode()
+            link.publish("sluice.submit", queue_name(fault.target), body, message_id=job)
+        self.purges[fault] = (self.fleet.seconds(), waiting)
+        print(f"{self.fleet.seconds():7.1f} s  {len(waiting)} messages are lost", flush=True)
 
     def _begin_doubled_messages(self, fault):
         with self.site.amqp() as link:

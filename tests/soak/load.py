@@ -35,8 +35,9 @@ exit "$status"
 """
 
 # kind of job, how many in a hundred
-MIX = (("true", 30), ("sleep", 34), ("output", 10), ("fail", 10), ("cancel", 5), ("app", 4),
-       ("system", 3), ("quota", 4))
+MIX = (("true", 27), ("sleep", 31), ("output", 10), ("fail", 10), ("cancel", 5), ("app", 4),
+       ("system", 3), ("quota", 4), ("limit", 6))
+LIMIT_S = 6  # of wall time; the command of such a job needs a quarter of it
 
 
 class Job(NamedTuple):
@@ -59,6 +60,8 @@ def jobs_of(seed, count, seconds):
         does, argument, cancel_after_s = "true", "", 0.0
         if kind in ("sleep", "quota"):
             does, argument = "sleep", f"{dice.uniform(0.2, 3.0 if kind == 'sleep' else 0.6):.2f}"
+        elif kind == "limit":
+            does, argument = "sleep", f"{dice.uniform(0.8, 1.5):.2f}"
         elif kind == "cancel":
             does, argument, cancel_after_s = "sleep", "3", round(dice.uniform(0.0, 3.0), 2)
         elif kind == "output":
@@ -110,6 +113,11 @@ class Load:
         ids = [job for number, job in list(self.ids.items()) if self.jobs[number].queue == queue]
         return ids[:count // 2] + ids[-(count // 2):]
 
+    def limited(self, ids):
+        """Those of these jobs that have a limit."""
+        ours = {job for number, job in list(self.ids.items()) if self.jobs[number].kind == "limit"}
+        return ours.intersection(ids)
+
     def _guarded(self, body):
         try:
             body()
@@ -139,9 +147,12 @@ class Load:
         command = ["sh", f"{self.evidence}/job.sh", self.evidence, job.does, job.argument]
         request = {"name": f"{job.kind} {number}", "command": command, "tags": [job.queue]}
         if job.kind == "app":
-            request |= {"appId": APP, "appVersion": APP_VERSION}
+            del request["command"]  # the application has the rest of it
+            request |= {"appId": APP, "appVersion": APP_VERSION, "args": [job.does, job.argument]}
         elif job.kind == "system":
             request |= {"systemId": SYSTEM}
+        elif job.kind == "limit":
+            request |= {"maxSeconds": LIMIT_S}
         return request
 
     def _submit(self, number, job, clients):

@@ -29,6 +29,11 @@ RECOVERY_POINTS = ("recovery.blocked_seen", "recovery.tested", "recovery.release
                    "recovery.published")
 DEAD_POINTS = ("dead.stored", "dead.job_settled", "dead.before_ack")
 HOOK_POINTS = ("webhook.due_read", "webhook.sent", "webhook.recorded")
+# What may end the runs of a worker: of its own, or of both servers together.
+ENDS_RUNS = ("worker-killed", "worker-gone", "worker-stopped", "worker-drained", "worker-off-both",
+             "runner-killed", "worker-dies", "runner-dies", "worker-unsure")
+NO_BROKER = ("broker-killed", "broker-hung", "broker-connections", "worker-off-broker")
+NO_DATABASE = ("database-killed", "database-hung", "database-connections", "worker-off-database")
 COMMIT_POINTS = ("store.commit.answer_lost", "store.commit.unsent")
 LATEST_PASS = 12
 
@@ -52,6 +57,8 @@ KINDS = {
     "worker-off-database": Kind(WORKERS, 2.0, 8.0, "cut off the database: nothing passes"),
     "worker-off-both": Kind(WORKERS, 4.0, 9.0, "cut off both"),
     "runner-killed": Kind(WORKERS, 0.0, 0.0, "kill -9 of a worker's runner"),
+    "runner-stopped": Kind(WORKERS, 7.5, 9.0,
+                           "SIGSTOP past the limit of a job whose command ends in time, SIGCONT"),
     "worker-dies": Kind(WORKERS, 10.0, 15.0, "at a named failure point", WORKER_POINTS),
     "runner-dies": Kind(WORKERS, 10.0, 15.0, "at a named failure point", RUNNER_POINTS),
     "worker-unsure": Kind(WORKERS, 10.0, 15.0, "its commits fail, or nobody tells that they did not",
@@ -81,6 +88,8 @@ KINDS = {
     "memory-alarm": Kind(SITE, 2.0, 6.0, "the broker takes no messages"),
     "unbound": Kind(QUEUES, 2.0, 6.0, "the binding of a submission queue is removed"),
     "purged": Kind(QUEUES, 0.0, 0.0, "the broker loses all messages that wait in a queue"),
+    "purged-in-use": Kind(QUEUES, 2.0, 4.0,
+                          "as purged, with drained workers, so that it is not empty until they go on"),
     "doubled-messages": Kind(QUEUES, 0.0, 0.0, "messages of old and new jobs sent again, five times"),
     "garbage": Kind(QUEUES, 0.0, 0.0, "messages that are none"),
 }

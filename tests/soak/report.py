@@ -35,6 +35,7 @@ def print_faults(injector, fleet):
     for kind in KINDS:
         if times[kind]:
             print(f"{kind:22} {times[kind]:5}  {worst[kind]:13.1f} s")
+    print(f"{'  ends past a limit':22} {len(injector.past_limit):5}")
     print(f"{'all':22} {sum(times.values()):5}  {max(worst.values(), default=0.0):13.1f} s")
 
 

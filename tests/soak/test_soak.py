@@ -64,12 +64,13 @@ class Operator:
             return answer.status not in AGAIN and answer.expect(200, 201)
         return wait_until(f"{method} {path}", done, END_S, 0.2)
 
-    def prepare(self, receiver):
+    def prepare(self, receiver, evidence):
         self.call("PUT", f"/v1/subscriptions/{HOOK}", {"url": receiver.url, "states": TOLD_OF})
         for priority, name in enumerate(QUEUES[1:], 1):
             self.call("PUT", f"/v1/queues/{name}", {"priority": priority,
                                                     "filter": f"'{name}' IN tags"})
-        self.call("PUT", f"/v1/apps/{APP}/{APP_VERSION}", {"command": ["true"]})
+        self.call("PUT", f"/v1/apps/{APP}/{APP_VERSION}", {
+            "command": ["sh", f"{evidence}/job.sh", evidence]})
         self.call("PUT", f"/v1/systems/{SYSTEM}", {})
         self.call("PUT", f"/v1/quotas/{QUOTA_USER}", {"maxActive": QUOTA})
 
@@ -113,7 +114,8 @@ def run(fleet, load, injector, operator):
 
 
 def settle(site, fleet):
-    """Until every job has ended and nothing is left over; what does not end is told by the judge."""
+    """Until every job has ended and nothing is left over. Jobs that do not end are for the judge; what
+    else is left is returned."""
     def ended():
         fleet.supervise()
         return site.count("jobs", "status NOT IN ('FINISHED', 'FAILED', 'CANCELLED')") == 0
@@ -121,12 +123,19 @@ def settle(site, fleet):
         wait_until("all jobs to end", ended, END_S, 0.5)
     except AssertionError as late:
         print(late)
-        return
-    site.wait_clean(60)
-    wait_until(lambda: f"no process of a job: {fleet.job_processes()}",
-               lambda: not fleet.job_processes(), 20)
-    wait_until(lambda: f"no folder of a run: {fleet.run_folders()}",
-               lambda: not fleet.run_folders(), 20)
+        return []
+    left = []
+    for wait in (
+            lambda: site.wait_clean(60),
+            lambda: wait_until(lambda: f"no process of a job: {fleet.job_processes()}",
+                               lambda: not fleet.job_processes(), 20),
+            lambda: wait_until(lambda: f"no folder of a run: {fleet.run_folders()}",
+                               lambda: not fleet.run_folders(), 20)):
+        try:
+            wait()
+        except AssertionError as late:
+            left.append(f"{late}; queues (ready, held, consumers): {site.queues()}")
+    return left
 
 
 def took(call):
@@ -166,7 +175,7 @@ def test_jobs_survive_the_nemesis(site, receiver):
     fleet, stamps = Fleet(site, site.servers), Stamps(site.path("evidence"))
     fleet.start()
     operator = Operator(site, fleet)
-    operator.prepare(receiver)
+    operator.prepare(receiver, stamps.folder)
     site.servers.rabbitmq.settle()
     load = Load(site, [fleet.programs[name] for name in WEBS], jobs_of(SEED, JOBS, SECONDS),
                 stamps.folder)
@@ -180,12 +189,12 @@ def test_jobs_survive_the_nemesis(site, receiver):
     finally:
         load.give_up()
         limit_calls(site, QUIET_CALL_S)
-    settle(site, fleet)
+    left = settle(site, fleet)
     fleet.sample()
-    finish(site, fleet, load, injector, stamps, receiver)
+    finish(site, fleet, load, injector, stamps, receiver, left)
 
 
-def finish(site, fleet, load, injector, stamps, receiver):  # pylint: disable=too-many-arguments
+def finish(site, fleet, load, injector, stamps, receiver, left):  # pylint: disable=too-many-arguments
     breaches = site.breaches()
     untold = check_told(site, receiver)
     fleet.end_watch()
@@ -198,12 +207,14 @@ def finish(site, fleet, load, injector, stamps, receiver):  # pylint: disable=to
         print(f"\n{what}\n{judge.story(job)}")
     print(f"\nseed {SEED}: {len(breaches)} breaches found by the audit, "
           f"{len(fleet.crashes())} programs that ended by themselves")
-    if LOGS and (load.faults or verdict.bad() or breaches or untold or fleet.crashes()):
+    if LOGS and (load.faults or verdict.bad() or breaches or untold or left or fleet.crashes()):
         shutil.copytree(site.folder, os.path.join(LOGS, f"soak-{SEED}"), dirs_exist_ok=True,
                         ignore=lambda folder, names: [] if folder != site.folder else [
                             name for name in names if not name.endswith((".log", "evidence"))])
     assert not load.faults, load.faults
     assert len(load.ids) == JOBS
+    assert not left, left
+    assert not injector.not_sent_again, injector.not_sent_again
     assert not verdict.bad() and not breaches and not untold and not fleet.crashes()
     check_garbage(site, injector)
 

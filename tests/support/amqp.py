@@ -101,6 +101,11 @@ class Connection:
         self._method(1, 50, 30, b"\0\0" + _short(queue) + b"\0")
         self._expect(50, 31)
 
+    def delete_queue(self, queue):
+        """With all that is in it."""
+        self._method(1, 50, 40, b"\0\0" + _short(queue) + b"\0")
+        self._expect(50, 41)
+
     def give_back(self, queue, times):
         """Takes a message of the queue and gives it back, so often; the broker counts that."""
         self._method(1, 60, 10, struct.pack(">IHB", 0, 1, 0))

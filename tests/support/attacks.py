@@ -36,6 +36,7 @@ ROWS = {
     "F-17 strangers": ("bad tokens without a pause on 8 connections", "401, 429"),
     "F-17 waits": ("900 ?wait that end at once", "others are answered"),
     "F-18 smuggling": ("heads that can be read in two ways", "400, one answer, closed"),
+    "F-18 request line": ("NUL, blanks and controls in method, target and version", "400, closed, no effect"),
     "F-18 refusals": ("every kind of head that is refused", "problem documents; the library's list"),
     "F-18 chunks": ("chunks of impossible sizes", "400, one answer, closed"),
     "F-18 heads": ("heads and targets too large, broken or with control characters", "400, 431"),
@@ -93,6 +94,11 @@ ROWS = {
     "F-28 readers": ("readers without memory and descriptors", "released, stored"),
     "F-29 filters": ("filters that are deep, long or cost much", "400 with the place"),
     "F-29 searches": ("searches that cost as much as they may", "others are answered"),
+    "confine files": ("a job opens secrets, journals, the archive, other jobs' files", "EACCES"),
+    "confine processes": ("a job reaches for memory, descriptors and signals of others", "EACCES, EPERM"),
+    "confine user": ("the same of a job that has another user", "EACCES, EPERM"),
+    "confine given": ("a job puts a link into the folder that another job is given", "nothing of root is given"),
+    "confine runner": ("a job greets the runner as its worker would", "closed"),
     "broker bodies": ("bodies that are no message of ours, 1 MB among them", "dead letter"),
     "broker jobs": ("jobs unknown, of another tenant, forged and old epochs", "no run"),
     "broker commands": ("what no command is, sent to a worker and to recovery", "ignored"),
@@ -137,7 +143,10 @@ class Hit:
 
     def _once(self, attack):
         stand = self.stand
-        with Neighbour(stand.web, stand.ann.token, f"/v1/jobs/{stand.job}") as other:
+        neighbour = stand.site.client(stand.web, "neighbour")  # who shares no user's limit
+        if stand.neighbours_job is None:
+            stand.neighbours_job = neighbour.submit("true", name="neighbour")
+        with Neighbour(stand.web, neighbour.token, f"/v1/jobs/{stand.neighbours_job}") as other:
             other.measure(0.2)
             before = other.measure(WINDOW_S)
             attack(other.begin)
@@ -159,6 +168,7 @@ class Stand:
         self.ann = site.client(self.web)
         self.root = site.client(self.web, "root", "admin")
         self.job = self.ann.submit("true", name="bystander")
+        self.neighbours_job = None  # made when a test measures beside somebody else
         self.told = {}  # reports by log file, as far as they were counted
 
     def reports(self):

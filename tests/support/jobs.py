@@ -46,7 +46,7 @@ class Traces:
         """The pids of the job's main process, one per run."""
         return [int(line.split()[0]) for line in self.lines(name + ".runs")]
 
-    def wait_runs(self, name, count=1, timeout_s=60.0):
+    def wait_runs(self, name, count=1, timeout_s=120.0):
         wait_until(lambda: f"run {count} of {name}", lambda: len(self.runs(name)) >= count,
                    timeout_s)
         return self.runs(name)

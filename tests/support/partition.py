@@ -34,11 +34,13 @@ class Forwarder:
     """Listens at .port of 127.0.0.1 and forwards to `target`.
 
     .cut while True holds all bytes; .cut_there and .cut_back only those to and from the target.
+    away(True) is a server that has ended: what is connected is closed, and so is what connects.
     """
 
     def __init__(self, target):
         self.target, self.port = target, 0
         self.cut = self.cut_there = self.cut_back = False
+        self._closed, self._writers = False, set()
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()
         threading.Thread(target=self._run, daemon=True).start()
@@ -52,19 +54,32 @@ class Forwarder:
             await server.serve_forever()
         self._loop.run_until_complete(serve())
 
+    def away(self, away):
+        def change():
+            self._closed = away
+            for writer in list(self._writers) if away else ():
+                writer.close()
+        self._loop.call_soon_threadsafe(change)
+
     async def _passable(self, way):
         while self.cut or getattr(self, way):
             await asyncio.sleep(LOOK_S)
 
     async def _serve_one(self, reader, writer):
         await self._passable("cut_there")
+        if self._closed:
+            writer.close()
+            return
         try:
             there_reader, there_writer = await asyncio.open_connection("127.0.0.1", self.target)
         except OSError:
             writer.close()
             return
+        ends = {writer, there_writer}
+        self._writers |= ends
         await asyncio.gather(self._pump(reader, there_writer, "cut_there"),
                              self._pump(there_reader, writer, "cut_back"))
+        self._writers -= ends
 
     async def _pump(self, reader, writer, way):
         try:

@@ -121,7 +121,7 @@ class Client:
     def job(self, job):
         return self.get(f"/v1/jobs/{job}").expect(200).json
 
-    def wait_status(self, job, *statuses, timeout_s=60.0):
+    def wait_status(self, job, *statuses, timeout_s=120.0):
         """The job as soon as it is in one of these states; a terminal one ends the wait."""
         seen = {}
 
@@ -138,7 +138,7 @@ class Client:
             return seen["job"] if status in statuses else None
         return wait_until(lambda: f"{statuses}, is {seen.get('job')}", reached, timeout_s)
 
-    def wait_end(self, job, timeout_s=60.0):
+    def wait_end(self, job, timeout_s=120.0):
         return self.wait_status(job, *TERMINAL, timeout_s=timeout_s)
 
     def output(self, job, stream="stdout"):

@@ -39,6 +39,7 @@ void site_connect(struct site *site)
                                              .worker_name = "test",
                                              .runner_path = RUNNER_PATH,
                                              .worker_id = uuid_v7(),
+                                             .confine = site->confine,
                                              .timeout_ms = WAIT_MS};
     site->lost = false;
     assert_ok(runner_client_open(&cfg, &callbacks, &site->client, &err));
@@ -54,7 +55,7 @@ void site_leave(struct site *site)
 void site_grant(struct site *site, int ms, int grace_ms)
 {
     struct err err = {0};
-    assert_ok(runner_client_ping(site->client, clock_mono_ms() + ms, grace_ms, &err));
+    assert_ok(runner_client_ping(site->client, clock_boot_ms() + ms, grace_ms, &err));
 }
 
 int site_set_up(void **state)

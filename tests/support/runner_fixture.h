@@ -22,6 +22,7 @@ struct site {
     int work_dir;
     int archive_dir;
     struct runner_client *client;
+    const struct runner_confine *confine; /* of the clients that come */
     pid_t runner;
     pthread_mutex_t lock;
     pthread_cond_t changed;

@@ -8,6 +8,7 @@ Every server is a child of this process and is ended by its own process id. A se
 by the kernel to end when the thread that started it ends: start them from the main thread.
 """
 
+import contextlib
 import ctypes
 import fcntl
 import os
@@ -189,6 +190,23 @@ class MariaDBClient:
         return [[None if cell == "NULL" else cell for cell in line.split("\t")]
                 for line in done.stdout.decode().splitlines()]
 
+    @contextlib.contextmanager
+    def transaction(self, text, database=None):
+        """Statements in a transaction that stays open for as long as the block lasts."""
+        argv = ["mariadb", *self.address, "--batch", "--skip-column-names", "--unbuffered"]
+        with subprocess.Popen(argv + [database] if database else argv, stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, text=True,
+                              env=os.environ | {"MYSQL_PWD": self.password}) as client:
+            client.stdin.write(f"BEGIN; {text}; SELECT 'open';\n")
+            client.stdin.flush()
+            while (line := client.stdout.readline()) and line.strip() != "open":
+                pass
+            assert line, f"{text}: the client ended"
+            try:
+                yield
+            finally:
+                client.stdin.close()  # it ends, and the server rolls back
+
 
 class MariaDB(Server, MariaDBClient):
     name = "mariadb"
@@ -227,7 +245,7 @@ class MariaDB(Server, MariaDBClient):
     def create(self):
         """The user that the tests connect as; it may make schemas of its own."""
         self.sql(f"CREATE OR REPLACE USER '{USER}'@'%' IDENTIFIED BY '{PASSWORD}';"
-                 f"GRANT ALL ON *.* TO '{USER}'@'%';"
+                 f"GRANT ALL ON *.* TO '{USER}'@'%' WITH GRANT OPTION;"
                  "DELETE FROM mysql.global_priv WHERE User = ''; FLUSH PRIVILEGES;"
                  "CREATE DATABASE IF NOT EXISTS sluice_test CHARACTER SET utf8mb4")
 
@@ -323,7 +341,7 @@ class RabbitMQ(Server, RabbitMQClient):
         self.node = f"sluice{self.port}@localhost"
         RabbitMQClient.__init__(self, [
             "env", f"HOME={folder}", f"ERL_EPMD_PORT={self.epmd_port}",
-            RABBITMQ_BIN + "rabbitmqctl", "--quiet", "-n", self.node], USER)
+            f"ERL_CRASH_DUMP={folder}/erl_crash.dump", RABBITMQ_BIN + "rabbitmqctl", "--quiet", "-n", self.node], USER)
         self.config = {
             "listeners.tcp.1": f"127.0.0.1:{self.port}",
             "loopback_users": "none",
@@ -343,6 +361,7 @@ class RabbitMQ(Server, RabbitMQClient):
             "LANG": "C.UTF-8",
             "ERL_EPMD_PORT": str(self.epmd_port),
             "ERL_EPMD_ADDRESS": "127.0.0.1",
+            "ERL_CRASH_DUMP": f"{self.folder}/erl_crash.dump",
             "RABBITMQ_NODENAME": self.node,
             "RABBITMQ_DIST_PORT": str(self.dist_port),
             "RABBITMQ_MNESIA_BASE": f"{self.folder}/mnesia",

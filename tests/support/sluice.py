@@ -2,11 +2,13 @@
 """sluice: a whole site for scenario tests: schema, virtual host, keys, and the programs.
 
 Timing is a tenth of the defaults: beats every 500 ms, a lease of 2 s, deferral for 1 s, AMQP
-heartbeats every second.
+heartbeats every second. SLUICE_TEST_PACE=3 makes the first three so many times as long.
 """
 
+import atexit
 import json
 import os
+import pwd
 import secrets
 import shutil
 import signal
@@ -23,8 +25,24 @@ from witness import WITNESS
 BIN = os.environ.get("SLUICE_BIN") or os.path.join(
     os.path.dirname(os.path.abspath(__file__)), "../../build/dev/bin")
 TENANT = "acme"
-BEAT_MS, LEASE_MS, DEFER_MS = 500, 2000, 1000
+PACE = int(os.environ.get("SLUICE_TEST_PACE", "1"))
+BEAT_MS, LEASE_MS, DEFER_MS = 500 * PACE, 2000 * PACE, 1000 * PACE
 READY_S = 60.0
+OWN = ("keys", "work", "archive", "private", "held")  # what jobs do not reach
+SHARED = "SLUICE_TEST_SHARED"  # a folder that the jobs of all sites may use: that of tmp_path
+# Account of the database, of whose program; its name is made of the site's tag and this.
+ACCOUNTS = {"sluice-web": "web", "sluice-worker": "worker", "sluice-recovery": "recovery",
+            "sluice-alternate": "reader", "sluice-deadletter": "reader",
+            "sluice-webhook": "webhook"}
+ACCOUNT_PASSWORD = "sluice-test-account"
+
+
+def shared_folder():
+    """What the jobs of all sites that come after the first call may use."""
+    if SHARED not in os.environ:
+        os.environ[SHARED] = tempfile.mkdtemp(prefix="sluice-shared-")
+        atexit.register(shutil.rmtree, os.environ[SHARED], ignore_errors=True)
+    return os.environ[SHARED]
 
 
 class Process:
@@ -34,12 +52,13 @@ class Process:
         self.site, self.program, self.name, self.env = site, program, name, env
         self.url, self.args, self.tls = ready_url, list(args), None
         self.log_path = os.path.join(site.folder, f"{name}.log")
+        self.prefix = []  # a program that runs it
         self.child = None
 
     def start(self, wait=True):
         with open(self.log_path, "ab") as log:
-            self.child = subprocess.Popen([os.path.join(self.site.programs, self.program), *self.args],
-                                          env=self.env, stdin=subprocess.DEVNULL, stdout=log,
+            self.child = subprocess.Popen([*self.prefix, os.path.join(self.site.programs, self.program),
+                                           *self.args], env=self.env, stdin=subprocess.DEVNULL, stdout=log,
                                           stderr=log, cwd=self.site.folder)
         if wait:
             self.wait_ready()
@@ -68,7 +87,7 @@ class Process:
     def signal(self, signo):
         self.child.send_signal(signo)
 
-    def wait(self, timeout_s=60.0):
+    def wait(self, timeout_s=120.0):
         """Its exit status; negative for a signal."""
         try:
             return self.child.wait(timeout_s)
@@ -79,7 +98,7 @@ class Process:
         self.signal(signal.SIGKILL)
         return self.wait()
 
-    def stop(self, timeout_s=60.0):
+    def stop(self, timeout_s=120.0):
         self.signal(signal.SIGTERM)
         return self.wait(timeout_s)
 
@@ -102,7 +121,7 @@ class Process:
                 found.append(document)
         return found
 
-    def wait_log(self, what, timeout_s=30.0):
+    def wait_log(self, what, timeout_s=60.0):
         """Waits for a log line that contains this text."""
         def found():
             return next((line for line in self.log_text().splitlines() if what in line), None)
@@ -120,6 +139,7 @@ class Site:
         self.accepted = []  # ids of the jobs that clients of this site were promised
         self.accounted = 0  # so many of them were looked at by an injection
         self.own_servers = None
+        self.shared = [os.environ[SHARED]] if SHARED in os.environ else []
         if servers is None and "SLUICE_TEST_DB_HOST" in os.environ:
             servers = SharedServers(os.environ)
         elif servers is None:
@@ -128,20 +148,43 @@ class Site:
         self.tag = secrets.token_hex(4)
         self.schema, self.vhost = f"s_{self.tag}", f"s-{self.tag}"
         self.folder = tempfile.mkdtemp(prefix=f"sluice-site-{self.tag}-")
-        for name in ("keys", "work", "archive", "private"):
+        for name in (*OWN, "shared"):
             os.mkdir(os.path.join(self.folder, name))
+        self.shared.append(os.path.join(self.folder, "shared"))
         self.key = tokens.Key(os.path.join(self.folder, "private"), "k1")
         self.add_tenant(TENANT)
         servers.mariadb.sql(f"CREATE DATABASE {self.schema} CHARACTER SET utf8mb4")
         servers.rabbitmq.add_vhost(self.vhost)
+        self.has_accounts = False
+        self.may_be_denied = False  # True for a test that takes rights away
         self.run("migrate").check_returncode()
+        self._make_accounts()
+
+    def _make_accounts(self):
+        """Each program has the rights that it needs and no more; a version of before accounts has
+        those of the tests."""
+        names = [f"'{self.account(name)}'@'%'" for name in sorted(set(ACCOUNTS.values()))]
+        if "grants" not in self.run("help").stdout:
+            return
+        self.servers.mariadb.sql("".join(
+            f"CREATE USER {name} IDENTIFIED BY '{ACCOUNT_PASSWORD}'; " for name in names))
+        self.run("grants", "--apply", "--prefix", self.account("")).check_returncode()
+        self.has_accounts = True
+
+    def account(self, name):
+        return f"{self.tag}_{name}"
 
     def path(self, *parts):
-        return os.path.join(self.folder, *parts)
+        """A folder of the service, or what its jobs may reach too."""
+        return os.path.join(self.folder, *(() if not parts or parts[0] in OWN else ("shared",)), *parts)
 
-    def environment(self, **settings):
-        """SLUICE_* of a program of this site; settings like web_port=0 come on top."""
+    def environment(self, program=None, **settings):
+        """SLUICE_* of a program of this site, with its account of the database; settings like
+        web_port=0 come on top."""
         given = self.servers.environment()
+        if program and self.has_accounts:
+            settings = {"db_user": self.account(ACCOUNTS[program]),
+                        "db_password": ACCOUNT_PASSWORD} | settings
         made = {
             "db_host": given["SLUICE_TEST_DB_HOST"], "db_port": given["SLUICE_TEST_DB_PORT"],
             "db_user": given["SLUICE_TEST_DB_USER"],
@@ -153,9 +196,12 @@ class Site:
             "auth_keys_dir": self.path("keys"), "archive_root": self.path("archive"),
             "amqp_heartbeat_s": 1, "fleet_beat_ms": BEAT_MS, "fleet_lease_ms": LEASE_MS, "fleet_defer_ms": DEFER_MS,
         } | settings
+        if self.programs == BIN:  # those of a former version do not know it
+            made.setdefault("recovery_test_networks", "127.0.0.0/8")
         env = {name: value for name, value in os.environ.items()
                if not name.startswith("SLUICE_") or name.startswith("SLUICE_FAULT")}
-        return env | {f"SLUICE_{name.upper()}": str(value) for name, value in made.items()}
+        return env | {f"SLUICE_{name.upper()}": str(value) for name, value in made.items()
+                      if value is not None}
 
     def run(self, *args, client=None, stdin=None, timeout_s=120, **settings):
         """The sluice command; as a client's user if one is given. Text, not bytes."""
@@ -171,7 +217,7 @@ class Site:
     def web(self, name="web", wait=True, tls=None, **settings):
         """tls: the ssl.SSLContext by which it is asked, if it has a certificate."""
         port = free_port()
-        env = self.environment(web_port=port, **settings)
+        env = self.environment(program="sluice-web", web_port=port, **settings)
         scheme = "https" if tls else "http"
         process = Process(self, "sluice-web", name, env, f"{scheme}://127.0.0.1:{port}")
         process.tls = tls
@@ -179,21 +225,31 @@ class Site:
         self.processes.append(process)
         return process.start(wait)
 
-    def worker(self, queue="default", name=None, slots=4, tenant=TENANT, wait=True, **settings):
+    def worker(self, queue="default", name=None, slots=4, tenant=TENANT, wait=True, prefix=(),
+               **settings):
         name = name or f"{queue}-1"
         port = free_port()
-        env = self.environment(**({
+        env = self.environment(program="sluice-worker", **({
             "worker_queue": queue, "worker_name": name, "worker_slots": slots,
             "worker_tenant": tenant, "worker_work_root": self.path("work"),
-            "worker_monitor_port": port, "worker_grace_ms": 1000} | settings))
+            "worker_monitor_port": port, "worker_grace_ms": 1000} | self.reach() | settings))
         process = Process(self, "sluice-worker", name, env, f"http://127.0.0.1:{port}")
+        process.prefix = list(prefix)
         self.processes.append(process)
         return process.start(wait)
+
+    def reach(self):
+        """Settings by which jobs of tests leave their traces beside the folders of the service."""
+        if self.programs != BIN:
+            return {}  # the version before does not know them
+        mine = pwd.getpwuid(os.geteuid()).pw_name  # what tests look at is theirs
+        return {"worker_write_paths": ",".join(self.shared), "worker_deny_paths": self.path("private"),
+                "worker_read_paths": os.path.abspath(BIN), "worker_job_user": mine}
 
     def reader(self, kind, name=None, wait=True, **settings):
         """sluice-alternate or sluice-deadletter: kind is "alternate" or "deadletter"."""
         port = free_port()
-        env = self.environment(**({f"{kind}_monitor_port": port} | settings))
+        env = self.environment(program=f"sluice-{kind}", **({f"{kind}_monitor_port": port} | settings))
         process = Process(self, f"sluice-{kind}", name or kind, env, f"http://127.0.0.1:{port}")
         self.processes.append(process)
         return process.start(wait)
@@ -260,7 +316,7 @@ class Site:
         wait_until(f"{count} beats of {len(before)} workers", lambda: all(
             beat >= before.get(name, 0) + count for name, beat in beats().items()))
 
-    def wait_clean(self, timeout_s=60.0):
+    def wait_clean(self, timeout_s=120.0):
         """No message in any queue and no row in the outbox: nothing is left to do."""
         seen = {}
 
@@ -277,6 +333,16 @@ class Site:
         assert done.returncode in (0, 1), done.stderr
         return [breach for breach in json.loads(done.stdout) if breach["invariant"] != "I5"]
 
+    def denied(self):
+        """Log lines of a program whose account of the database lacked a right."""
+        found = []
+        for name in os.listdir(self.folder):
+            if name.endswith(".log"):
+                with open(os.path.join(self.folder, name), encoding="utf-8",
+                          errors="replace") as log:
+                    found += [line for line in log if "command denied to user" in line]
+        return [] if self.may_be_denied else found
+
     def end_programs(self):
         for process in self.processes:
             if process.alive():
@@ -289,6 +355,7 @@ class Site:
     def close(self):
         self.end_programs()
         breaches = []
+        denied = self.denied()
         try:
             if self.audited:
                 breaches = self.breaches()
@@ -296,10 +363,13 @@ class Site:
                 self.own_servers.close()
             else:
                 self.servers.rabbitmq.delete_vhost(self.vhost)
-                self.servers.mariadb.sql(f"DROP DATABASE {self.schema}")
+                self.servers.mariadb.sql(f"DROP DATABASE {self.schema}" + "".join(
+                    f"; DROP USER IF EXISTS '{self.account(name)}'@'%'"
+                    for name in set(ACCOUNTS.values())))
         finally:
             shutil.rmtree(self.folder, ignore_errors=True)
         assert not breaches, breaches
+        assert not denied, denied[:3]
 
     def __enter__(self):
         return self
@@ -362,6 +432,18 @@ def job_pids_below(folder):
     """Processes of jobs of workers whose work root is this folder."""
     return {pid for pid in pids_below(folder)
             if b"SLUICE_JOB_ID=" in read_proc(pid, "environ") and running(pid)}
+
+
+def jobs_below(folder):
+    """The jobs of these processes."""
+    found = (read_proc(pid, "environ").partition(b"SLUICE_JOB_ID=")[2].partition(b"\0")[0]
+             for pid in job_pids_below(folder))
+    return {job.decode() for job in found if job}
+
+
+def stopped(pid):
+    """By a signal."""
+    return read_proc(pid, "stat").rpartition(b")")[2].split()[:1] == [b"T"]
 
 
 def runner_of(folder):

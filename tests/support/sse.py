@@ -64,6 +64,12 @@ class Stream:
             pass
         return filled
 
+    def drain(self, timeout_s):
+        """Takes what comes within this time, whatever it is; true when the stream is over."""
+        while self._fill(timeout_s):
+            pass
+        return self.over
+
     def next(self, timeout_s=30.0):
         """The next event; None when none came in time or the stream is over."""
         deadline = time.monotonic() + timeout_s

@@ -74,7 +74,8 @@ def check_runs(site, load, traces, long_jobs):
     accepted = {job.replace("-", "") for job in load.accepted + long_jobs}
     assert len(accepted) == len(load.accepted) + len(long_jobs), "a key was answered with two jobs"
     assert {row[0] for row in ended} == accepted, "lost, or there without having been promised"
-    assert {tuple(row[1:]) for row in ended} == {("FINISHED", "1", "0")}
+    wrong = [row for row in ended if tuple(row[1:]) != ("FINISHED", "1", "0")]
+    assert ended and not wrong, wrong
     runs = traces.lines("short")
     assert sorted(runs) == sorted(load.accepted), "lost, or run twice"
     for number in range(len(long_jobs)):

@@ -14,6 +14,10 @@ def b64(data):
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii")
 
 
+def unb64(text):
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+
+
 def _openssl(*args, data=None):
     return subprocess.run(["openssl", *args], input=data, capture_output=True, check=True).stdout
 

@@ -4,7 +4,7 @@
 import time
 
 
-def wait_until(what, condition, timeout_s=30.0, pause_s=0.05):
+def wait_until(what, condition, timeout_s=60.0, pause_s=0.05):
     """Returns the first true answer of condition(); AssertionError with `what` at the deadline.
 
     `what` is a text, or a function that makes one (asked only when the deadline has passed).

@@ -60,6 +60,31 @@ static void roles_are_a_text_or_a_list_and_unknown_ones_are_nothing(void **unuse
     assert_int_equal(roles_of(auth, ",\"roles\":{\"admin\":true}"), 0);
 }
 
+/* A portal that has a role "billing admin" has not made an administrator of Sluice. */
+static void an_element_of_a_list_is_one_role(void **unused)
+{
+    (void)unused;
+    AUTO(auth_close) struct auth *auth = open_auth();
+    static const char *const none[] = {
+        "[\"billing admin\"]", "[\"not admin\"]",        "[\"no operator rights\"]",
+        "[\"admin user\"]",    "[\" admin\"]",           "[\"admin \"]",
+        "[\"admin\\tuser\"]",  "[\"admin,user\"]",       "[[\"admin\"]]",
+        "[{\"admin\":true}]",  "[\"user\\u00a0admin\"]", "[\"\",\"  \"]",
+        "\"admin,user\"",      "\"admin\\nuser\"",       "\"Admin\"",
+        "[\"admin\\nuser\"]",  "\"user\\u00a0admin\"",   "7",
+    };
+    for (size_t i = 0; i < ARRAY_LEN(none); i++) {
+        char claim[100];
+        snprintf(claim, sizeof(claim), ",\"roles\":%s", none[i]);
+        if (roles_of(auth, claim) != 0)
+            fail_msg("%s is the role of somebody", none[i]);
+    }
+    assert_int_equal(roles_of(auth, ",\"roles\":[\"billing admin\",\"user\"]"), 3);
+    assert_int_equal(roles_of(auth, ",\"roles\":[\"billing\",\"admin\"]"), 15);
+    assert_int_equal(roles_of(auth, ",\"roles\":\"billing admin\""), 15); /* a scope */
+    assert_int_equal(roles_of(auth, ",\"roles\":\" user  x \""), 3);
+}
+
 static void without_a_kid_the_only_key_of_the_tenant_counts(void **unused)
 {
     (void)unused;
@@ -192,6 +217,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(good_tokens_name_user_tenant_and_roles),
         TEST(roles_are_a_text_or_a_list_and_unknown_ones_are_nothing),
+        TEST(an_element_of_a_list_is_one_role),
         TEST(without_a_kid_the_only_key_of_the_tenant_counts),
         TEST(no_header_is_told_as_such),
         TEST(the_cache_is_bounded_and_keeps_what_lives_longest),

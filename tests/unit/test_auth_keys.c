@@ -8,6 +8,7 @@
 #include <openssl/bio.h>
 #include <openssl/bn.h>
 #include <openssl/core_names.h>
+#include <openssl/param_build.h>
 #include <openssl/pem.h>
 
 static struct auth *open_auth(void)
@@ -190,6 +191,270 @@ static void a_jwks_holds_rsa_and_ec_keys(void **unused)
     EVP_PKEY_free(ec);
 }
 
+/* Whoever knows n can sign for e = 1: the signature is the padded digest itself. */
+static void rsa_keys_have_an_exponent_that_is_large_and_odd(void **unused)
+{
+    (void)unused;
+    static const char *const bad[] = {"AQ", "Ag", "Aw", "EQ", "AQAA", "AQAC", "__8"};
+    EVP_PKEY *rsa = private_of(&fx.rsa1);
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        BUF_AUTO struct buf jwks = BUF_INIT(10000);
+        buf_addf(&jwks, "{\"keys\":[{\"kty\":\"RSA\",\"kid\":\"weak\",\"e\":\"%s\"", bad[i]);
+        add_number(&jwks, rsa, OSSL_PKEY_PARAM_RSA_N, "n");
+        buf_addf(&jwks, "}]}");
+        fixture_write("jwks", "jwks.json", buf_sv(&jwks), 0644);
+        AUTO(auth_close) struct auth *auth = open_auth();
+        TEXT_AUTO char *token = fixture_token(&fx.rsa1, "weak", "jwks", 60);
+        assert_refused(auth, token, "no key weak");
+    }
+    fixture_remove("jwks/jwks.json");
+    EVP_PKEY_free(rsa);
+}
+
+/* A public key of the same modulus with another exponent, in PEM. */
+static void write_pem_with(EVP_PKEY *rsa, unsigned long exponent)
+{
+    BIGNUM *n = NULL;
+    BIGNUM *e = BN_new();
+    EVP_PKEY *made = NULL;
+    char *pem = NULL;
+    BIO *out = BIO_new(BIO_s_mem());
+    OSSL_PARAM_BLD *builder = OSSL_PARAM_BLD_new();
+    EVP_PKEY_CTX *context = EVP_PKEY_CTX_new_from_name(NULL, "RSA", NULL);
+    assert_true(EVP_PKEY_get_bn_param(rsa, OSSL_PKEY_PARAM_RSA_N, &n));
+    assert_true(BN_set_word(e, exponent));
+    assert_true(OSSL_PARAM_BLD_push_BN(builder, OSSL_PKEY_PARAM_RSA_N, n));
+    assert_true(OSSL_PARAM_BLD_push_BN(builder, OSSL_PKEY_PARAM_RSA_E, e));
+    OSSL_PARAM *params = OSSL_PARAM_BLD_to_param(builder);
+    assert_true(EVP_PKEY_fromdata_init(context) > 0);
+    assert_true(EVP_PKEY_fromdata(context, &made, EVP_PKEY_PUBLIC_KEY, params) > 0);
+    assert_true(PEM_write_bio_PUBKEY(out, made));
+    long size = BIO_get_mem_data(out, &pem);
+    fixture_write("acme", "exponent.pem", (struct sv){pem, (size_t)size}, 0644);
+    OSSL_PARAM_free(params);
+    OSSL_PARAM_BLD_free(builder);
+    EVP_PKEY_CTX_free(context);
+    EVP_PKEY_free(made);
+    BIO_free(out);
+    BN_free(n);
+    BN_free(e);
+}
+
+static void the_exponent_counts_in_pem_as_well(void **unused)
+{
+    (void)unused;
+    EVP_PKEY *rsa = private_of(&fx.rsa1);
+    TEXT_AUTO char *token = fixture_token(&fx.rsa1, "exponent", "acme", 60);
+    static const unsigned long bad[] = {1, 3, 65536, 65538};
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        write_pem_with(rsa, bad[i]);
+        AUTO(auth_close) struct auth *auth = open_auth();
+        assert_refused(auth, token, "no key exponent");
+    }
+    write_pem_with(rsa, 65537);
+    AUTO(auth_close) struct auth *auth = open_auth();
+    assert_accepted(auth, token);
+    fixture_remove("acme/exponent.pem");
+    EVP_PKEY_free(rsa);
+}
+
+static void make_folder(const char *name)
+{
+    char path[160];
+    snprintf(path, sizeof(path), "%s/%s", fx.keys_dir, name);
+    assert_int_equal(mkdir(path, 0755), 0);
+}
+
+static void remove_folder(const char *name)
+{
+    char path[160];
+    snprintf(path, sizeof(path), "%s/%s", fx.keys_dir, name);
+    assert_int_equal(rmdir(path), 0);
+}
+
+static void a_removed_key_is_refused_however_full_its_folder_is(void **unused)
+{
+    (void)unused;
+    AUTO(auth_close) struct auth *auth = open_auth();
+    AUTH_KEY_AUTO struct auth_private_key lost = {0};
+    AUTH_KEY_AUTO struct auth_private_key kept = {0};
+    AUTH_KEY_AUTO struct auth_private_key late = {0};
+    fixture_make("full", "lost", AUTH_ES256, &lost);
+    fixture_make("full", "kept", AUTH_ES256, &kept);
+    TEXT_AUTO char *old = fixture_token(&lost, "lost", "full", 600);
+    TEXT_AUTO char *fresh = fixture_token(&lost, "lost", "full", 601);
+    TEXT_AUTO char *other = fixture_token(&kept, "kept", "full", 600);
+    fixture_wait_s(4);
+    assert_accepted(auth, old);
+    assert_accepted(auth, other);
+    for (int i = 0; i < 130; i++) {
+        char name[32];
+        snprintf(name, sizeof(name), "junk-%03d.pem", i);
+        fixture_write("full", name, SV("junk"), 0644);
+    }
+    fixture_make("full", "late", AUTH_ES256, &late);
+    TEXT_AUTO char *new = fixture_token(&late, "late", "full", 600);
+    fixture_wait_s(4);
+    assert_accepted(auth, old);
+    assert_refused(auth, new, "no key late");
+    assert_int_equal(auth_trouble(auth).folders, 1);
+    fixture_remove("full/lost.pem");
+    fixture_wait_s(4);
+    assert_refused(auth, old, "no key lost");
+    assert_refused(auth, fresh, "no key lost");
+    assert_accepted(auth, other);
+    for (int i = 0; i < 130; i++) {
+        char name[48];
+        snprintf(name, sizeof(name), "full/junk-%03d.pem", i);
+        fixture_remove(name);
+    }
+    fixture_wait_s(4);
+    assert_accepted(auth, other);
+    assert_accepted(auth, new);
+    assert_refused(auth, old, "no key lost");
+    assert_int_equal(auth_trouble(auth).folders, 0);
+    fixture_remove("full/kept.pem");
+    fixture_remove("full/late.pem");
+    remove_folder("full");
+}
+
+/* As a user that permissions count for; the folders are of another one. */
+static void see_as_nobody(bool nobody)
+{
+    if (getuid() == 0)
+        assert_int_equal(seteuid(nobody ? 65534 : 0), 0);
+}
+
+static void what_cannot_be_read_opens_nothing(void **unused)
+{
+    (void)unused;
+    AUTH_KEY_AUTO struct auth_private_key key = {0};
+    char folder[128];
+    fixture_make("closed", "k", AUTH_ES256, &key);
+    snprintf(folder, sizeof(folder), "%s/closed", fx.keys_dir);
+    assert_int_equal(chmod(fx.root, 0755), 0);
+    see_as_nobody(true);
+    AUTO(auth_close) struct auth *auth = open_auth();
+    TEXT_AUTO char *token = fixture_token(&key, "k", "closed", 600);
+    TEXT_AUTO char *other = fixture_token(&fx.ec1, "ec1", "acme", 600);
+    struct identity who;
+    char detail[200];
+    assert_int_equal(fixture_check(auth, token, &who, detail), ERR_OK);
+    assert_null(auth_ended(auth, &who));
+    see_as_nobody(false);
+    assert_int_equal(chmod(folder, 0), 0);
+    see_as_nobody(true);
+    fixture_wait_s(4);
+    assert_refused(auth, token, "no key");
+    assert_non_null(auth_ended(auth, &who));
+    assert_accepted(auth, other);
+    assert_int_equal(auth_trouble(auth).folders, 1);
+    assert_false(auth_trouble(auth).all);
+    see_as_nobody(false);
+    assert_int_equal(chmod(folder, 0755), 0);
+    see_as_nobody(true);
+    fixture_wait_s(4);
+    assert_accepted(auth, token);
+    see_as_nobody(false);
+    assert_int_equal(chmod(fx.keys_dir, 0), 0);
+    see_as_nobody(true);
+    fixture_wait_s(4);
+    assert_refused(auth, token, "no key");
+    assert_refused(auth, other, "no key");
+    assert_true(auth_trouble(auth).all);
+    see_as_nobody(false);
+    assert_int_equal(chmod(fx.keys_dir, 0755), 0);
+    fixture_wait_s(4);
+    assert_accepted(auth, other);
+    fixture_remove("closed/k.pem");
+    remove_folder("closed");
+}
+
+static void a_removed_key_is_refused_however_many_tenants_there_are(void **unused)
+{
+    (void)unused;
+    AUTH_KEY_AUTO struct auth_private_key key = {0};
+    fixture_make("many", "k", AUTH_ES256, &key);
+    AUTO(auth_close) struct auth *auth = open_auth();
+    TEXT_AUTO char *token = fixture_token(&key, "k", "many", 600);
+    assert_accepted(auth, token);
+    for (int i = 0; i < 10010; i++) {
+        char name[32];
+        snprintf(name, sizeof(name), "aaa-%05d", i);
+        make_folder(name);
+    }
+    fixture_wait_s(4);
+    assert_accepted(auth, token);
+    assert_int_equal(auth_tenants(auth), 10000);
+    assert_in_range(auth_trouble(auth).folders, 10, 20);
+    fixture_remove("many/k.pem");
+    fixture_wait_s(4);
+    assert_refused(auth, token, "no key");
+    for (int i = 0; i < 10010; i++) {
+        char name[32];
+        snprintf(name, sizeof(name), "aaa-%05d", i);
+        remove_folder(name);
+    }
+    remove_folder("many");
+}
+
+static atomic_int step_s;
+
+static int64_t slow_clock_us(void)
+{
+    return (int64_t)atomic_fetch_add(&clock_s, atomic_load(&step_s)) * 1000000;
+}
+
+/* Each question for the time takes a second: looking takes one at least. */
+static void a_removed_key_is_refused_however_long_looking_takes(void **unused)
+{
+    (void)unused;
+    AUTH_KEY_AUTO struct auth_private_key key = {0};
+    fixture_make("acme", "slow", AUTH_ES256, &key);
+    clock_replace(slow_clock_us, fixture_clock_us);
+    atomic_store(&step_s, 0);
+    AUTO(auth_close) struct auth *auth = open_auth();
+    TEXT_AUTO char *token = fixture_token(&key, "slow", "acme", 600);
+    atomic_store(&step_s, 1);
+    fixture_wait_s(4);
+    assert_accepted(auth, token);
+    atomic_store(&step_s, 0);
+    fixture_remove("acme/slow.pem");
+    fixture_wait_s(4);
+    assert_refused(auth, token, "no key slow");
+    clock_replace(fixture_clock_us, fixture_clock_us);
+}
+
+/* What holds a stream is the key that signed, and not that the folder stays as it was. */
+static void what_was_let_in_holds_as_long_as_token_and_key(void **unused)
+{
+    (void)unused;
+    AUTO(auth_close) struct auth *auth = open_auth();
+    AUTH_KEY_AUTO struct auth_private_key key = {0};
+    AUTH_KEY_AUTO struct auth_private_key more = {0};
+    struct identity who;
+    char detail[200];
+    fixture_make("acme", "stream", AUTH_ES256, &key);
+    fixture_wait_s(4);
+    TEXT_AUTO char *token = fixture_token(&key, "stream", "acme", 60);
+    assert_int_equal(fixture_check(auth, token, &who, detail), ERR_OK);
+    fixture_make("acme", "beside", AUTH_ES256, &more);
+    fixture_wait_s(4);
+    auth_look(auth);
+    assert_null(auth_ended(auth, &who));
+    fixture_wait_s(60 - 4 + 29);
+    assert_null(auth_ended(auth, &who)); /* by leeway */
+    fixture_wait_s(1);
+    assert_string_equal(auth_ended(auth, &who), "the token has expired");
+    TEXT_AUTO char *second = fixture_token(&key, "stream", "acme", 600);
+    assert_int_equal(fixture_check(auth, second, &who, detail), ERR_OK);
+    fixture_remove("acme/stream.pem");
+    fixture_wait_s(4);
+    auth_look(auth); /* nobody else has asked */
+    assert_string_equal(auth_ended(auth, &who), "the key of the token was removed");
+    fixture_remove("acme/beside.pem");
+}
+
 static void keys_are_made_once_and_under_safe_names(void **unused)
 {
     (void)unused;
@@ -247,6 +512,13 @@ int main(void)
         TEST(shared_secrets_count_only_when_allowed_and_private),
         TEST(weak_and_misplaced_keys_are_left_out),
         TEST(a_jwks_holds_rsa_and_ec_keys),
+        TEST(rsa_keys_have_an_exponent_that_is_large_and_odd),
+        TEST(the_exponent_counts_in_pem_as_well),
+        TEST(a_removed_key_is_refused_however_full_its_folder_is),
+        TEST(what_cannot_be_read_opens_nothing),
+        TEST(a_removed_key_is_refused_however_many_tenants_there_are),
+        TEST(a_removed_key_is_refused_however_long_looking_takes),
+        TEST(what_was_let_in_holds_as_long_as_token_and_key),
         TEST(keys_are_made_once_and_under_safe_names),
         TEST(a_private_key_that_others_may_read_is_refused),
         TEST(a_missing_folder_of_keys_is_told_at_start),

@@ -3,8 +3,12 @@
 
 #include "common/auth/base64url.h"
 #include "common/base/buf.h"
+#include "common/base/openssl.h"
 
 #include <jwt.h>
+#include <openssl/bio.h>
+#include <openssl/ecdsa.h>
+#include <openssl/pem.h>
 
 /* Every forgery of design row F-20 that needs no change of keys. */
 
@@ -64,6 +68,37 @@ static char *sign(const char *header_json, const char *claims_json)
     jwt_free(jwt);
     assert_non_null(token);
     return token;
+}
+
+/* The library has its own word for typ: what it signs is taken apart and signed anew. */
+static char *sign_typ(const struct auth_private_key *key, const char *header, const char *claims)
+{
+    BUF_AUTO struct buf token = BUF_INIT(10000);
+    BIO *in = BIO_new_mem_buf(key->bytes, (int)key->size);
+    EVP_PKEY *pkey = PEM_read_bio_PrivateKey(in, NULL, NULL, NULL);
+    EVP_MD_CTX *context = EVP_MD_CTX_new();
+    unsigned char der[200];
+    unsigned char raw[64];
+    size_t length = sizeof(der);
+    BUF_AUTO struct buf head = BUF_INIT(1000);
+    buf_addf(&head, "{\"alg\":\"ES256\",%s", header + 1);
+    assert_true(base64url_encode(buf_sv(&head), &token));
+    buf_add_text(&token, ".");
+    assert_true(base64url_encode(sv_of(claims), &token));
+    assert_true(EVP_DigestSignInit(context, NULL, EVP_sha256(), NULL, pkey));
+    assert_true(
+        EVP_DigestSign(context, der, &length, (const unsigned char *)buf_text(&token), token.len));
+    const unsigned char *at = der;
+    ECDSA_SIG *pair = d2i_ECDSA_SIG(NULL, &at, (long)length);
+    assert_int_equal(BN_bn2binpad(ECDSA_SIG_get0_r(pair), raw, 32), 32);
+    assert_int_equal(BN_bn2binpad(ECDSA_SIG_get0_s(pair), raw + 32, 32), 32);
+    buf_add_text(&token, ".");
+    assert_true(base64url_encode((struct sv){(const char *)raw, sizeof(raw)}, &token));
+    ECDSA_SIG_free(pair);
+    EVP_MD_CTX_free(context);
+    EVP_PKEY_free(pkey);
+    BIO_free(in);
+    return buf_take(&token);
 }
 
 static void refuse_claims(const char *claims, const char *part)
@@ -153,6 +188,49 @@ static void header_members_that_would_steer_us_are_refused_or_ignored(void **unu
              "\"jwk\":{\"kty\":\"oct\",\"k\":\"AAAA\"},\"x5c\":[\"AAAA\"]}",
              claims_with(&claims, ""));
     assert_accepted(auth, steering);
+}
+
+/* RFC 9068, 2.1 and 4; other types (of a logout, of a proof) are signed for something else. */
+static void typ_is_that_of_a_token_for_access(void **unused)
+{
+    (void)unused;
+    BUF_AUTO struct buf claims = BUF_INIT(1000);
+    static const char *const good[] = {"JWT", "jwt", "at+jwt", "AT+JWT", "application/at+jwt"};
+    static const char *const bad[] = {"",   "JWS",  "logout+jwt", "dpop+jwt",    "at+jwt ",
+                                      "at", "JWTx", "id+jwt",     "secevent+jwt"};
+    char header[100];
+    for (size_t i = 0; i < ARRAY_LEN(good); i++) {
+        snprintf(header, sizeof(header), "{\"kid\":\"ec1\",\"typ\":\"%s\"}", good[i]);
+        TEXT_AUTO char *token = sign_typ(&fx.ec1, header, claims_with(&claims, ""));
+        assert_accepted(auth, token);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        snprintf(header, sizeof(header), "{\"kid\":\"ec1\",\"typ\":\"%s\"}", bad[i]);
+        TEXT_AUTO char *token = sign_typ(&fx.ec1, header, claims_with(&claims, ""));
+        assert_refused(auth, token, "typ");
+    }
+}
+
+static void a_user_has_no_blanks_at_the_ends_and_is_no_star(void **unused)
+{
+    (void)unused;
+    static const char *const users[] = {"alice ", " alice", " ", "   ", "*", "alice\\u0020"};
+    for (size_t i = 0; i < ARRAY_LEN(users); i++) {
+        char claims[200];
+        snprintf(claims, sizeof(claims), "{\"sub\":\"%s\",\"tenant\":\"acme\",\"exp\":9999999999}",
+                 users[i]);
+        refuse_claims(claims, "claim sub");
+    }
+    static const char *const good[] = {"al ice", "*a", "a*", "\\u00e9", "\\u4e2d"};
+    for (size_t i = 0; i < ARRAY_LEN(good); i++) {
+        char claims[200];
+        char detail[200];
+        struct identity identity;
+        snprintf(claims, sizeof(claims), "{\"sub\":\"%s\",\"tenant\":\"acme\",\"exp\":9999999999}",
+                 good[i]);
+        TEXT_AUTO char *token = sign("{\"kid\":\"ec1\"}", claims);
+        assert_int_equal(fixture_check(auth, token, &identity, detail), ERR_OK);
+    }
 }
 
 static void tokens_have_three_parts_of_strict_base64url(void **unused)
@@ -321,6 +399,8 @@ int main(void)
         TEST(the_algorithm_is_that_of_the_key),
         TEST(keys_of_one_tenant_say_nothing_for_another),
         TEST(header_members_that_would_steer_us_are_refused_or_ignored),
+        TEST(typ_is_that_of_a_token_for_access),
+        TEST(a_user_has_no_blanks_at_the_ends_and_is_no_star),
         TEST(tokens_have_three_parts_of_strict_base64url),
         TEST(huge_tokens_are_refused_before_they_are_read),
         TEST(times_are_checked_with_leeway),

@@ -9,6 +9,9 @@
 #include "common/base/uuid.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static void the_first_error_stays(void **unused)
@@ -172,6 +175,118 @@ static void what_is_no_list_of_hosts_is_none(void **unused)
     assert_int_equal(hosts_count(name + 1), 1);
 }
 
+/* ---- trees that a stranger made -------------------------------------------------------------- */
+
+#define NOBODY 65534
+#define DEPTH 2000
+
+/* Directories inside one another, each with a file; the modes are taken away at the end. */
+static int make_chain(int root, const char *name, int depth, mode_t mode)
+{
+    int at = dup(root);
+    for (int i = 0; i < depth; i++) {
+        const char *part = i == 0 ? name : "d";
+        if (mkdirat(at, part, 0700) != 0)
+            return 1;
+        int next = openat(at, part, O_RDONLY | O_DIRECTORY);
+        int file = openat(next, "file", O_WRONLY | O_CREAT, 0400);
+        if (next < 0 || file < 0 || (i > 0 && fchmod(at, mode) != 0))
+            return 1;
+        (void)close(file);
+        (void)close(at);
+        at = next;
+    }
+    return fchmod(at, mode);
+}
+
+static int make_wide(int root)
+{
+    static const mode_t modes[] = {0, 0111, 0444, 0555, 0200};
+    char name[40];
+    if (mkdirat(root, "wide", 0700) != 0)
+        return 1;
+    for (int i = 0; i < 50; i++) {
+        (void)snprintf(name, sizeof(name), "wide/.removed-%d", i); /* names that removal may use */
+        if (mkdirat(root, name, 0700) != 0)
+            return 1;
+        (void)snprintf(name, sizeof(name), "wide/.removed-%d/full", i);
+        if (mkdirat(root, name, 0700) != 0 || fchmodat(root, name, modes[i % 5], 0) != 0)
+            return 1;
+        *strrchr(name, '/') = 0;
+        if (fchmodat(root, name, modes[(i / 5) % 5], 0) != 0)
+            return 1;
+    }
+    return symlinkat("/etc", root, "wide/link") || fchmodat(root, "wide", 0, 0);
+}
+
+/* As a user whom modes bind, with few descriptors: 0, or the number of the step that failed. */
+static int make_and_remove(const char *path)
+{
+    struct err err = {0};
+    int root = open(path, O_RDONLY | O_DIRECTORY);
+    const struct rlimit few = {24, 24};
+    if (setrlimit(RLIMIT_NOFILE, &few) != 0)
+        return 1;
+    if (geteuid() == 0 && (setgid(NOBODY) != 0 || setuid(NOBODY) != 0))
+        return 2;
+    if (make_chain(root, "deep", DEPTH, 0555) || make_chain(root, "shut", 50, 0) || make_wide(root))
+        return 3;
+    static const char *const trees[] = {"deep", "shut", "wide"};
+    for (size_t i = 0; i < ARRAY_LEN(trees); i++) {
+        if (fs_remove_tree(root, trees[i], &err) != ERR_OK) {
+            (void)fprintf(stderr, "%s: %s\n", trees[i], err.text);
+            return 4;
+        }
+    }
+    return access("/etc/passwd", F_OK) ? 5 : 0;
+}
+
+static void trees_of_any_depth_and_mode_are_removed(void **unused)
+{
+    (void)unused;
+    int status = 0;
+    char path[] = "/tmp/sluice-test-XXXXXX";
+    assert_non_null(mkdtemp(path));
+    if (geteuid() == 0)
+        assert_int_equal(chown(path, NOBODY, NOBODY), 0);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(make_and_remove(path));
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(rmdir(path), 0);
+}
+
+static void what_cannot_be_removed_does_not_keep_the_rest(void **unused)
+{
+    (void)unused;
+    struct err err = {0};
+    char path[] = "/tmp/sluice-test-XXXXXX";
+    assert_non_null(mkdtemp(path));
+    FD_AUTO int root = open(path, O_RDONLY | O_DIRECTORY);
+    if (geteuid() != 0) /* only another's directory stays in spite of its mode */
+        skip();
+    assert_ok(fs_make_dirs(root, "tree/theirs/inner", 0755, NULL, &err));
+    assert_ok(fs_make_dirs(root, "tree/ours/inner", 0755, NULL, &err));
+    assert_int_equal(fchownat(root, ".", NOBODY, NOBODY, 0), 0);
+    assert_int_equal(fchownat(root, "tree", NOBODY, NOBODY, 0), 0);
+    assert_int_equal(fchownat(root, "tree/ours", NOBODY, NOBODY, 0), 0);
+    assert_int_equal(fchownat(root, "tree/ours/inner", NOBODY, NOBODY, 0), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        bool gone = setgid(NOBODY) == 0 && setuid(NOBODY) == 0 &&
+                    fs_remove_tree(root, "tree", &err) == ERR_OK;
+        _exit(gone ? 1 : err.code == ERR_IO && strstr(err.text, "inner") ? 0 : 2);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_not_equal(faccessat(root, "tree/ours", F_OK, 0), 0);
+    assert_int_equal(faccessat(root, "tree/theirs/inner", F_OK, 0), 0);
+    assert_ok(fs_remove_tree(root, "tree", &err));
+    assert_int_equal(rmdir(path), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -186,6 +301,8 @@ int main(void)
         TEST(a_list_of_hosts_goes_round_and_has_ports),
         TEST(what_is_no_list_of_hosts_is_none),
         TEST(files_stay_beneath_their_root),
+        TEST(trees_of_any_depth_and_mode_are_removed),
+        TEST(what_cannot_be_removed_does_not_keep_the_rest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

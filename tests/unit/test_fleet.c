@@ -32,20 +32,26 @@ static int tear_down(void **state)
 enum answer { HELD, MISSING, FAILED };
 
 /* One look, a beat interval after the last one. true: the worker is dead. */
-static bool look(struct watch *watch, uint64_t beat, enum answer answer)
+static bool look_at(struct watch *watch, uint64_t beat, uint32_t lease_ms, enum answer answer)
 {
+    const struct worker_beat row = {.id = w, .beat = beat, .lease_ms = lease_ms};
     struct err err = {0};
     bool ask = false;
     bool dead = false;
     watch->now_ms += BEAT_MS;
     fleet_judge_begin(&watch->judge, watch->now_ms);
-    assert_ok(fleet_judge_beat(&watch->judge, &w, beat, &ask, &err));
+    assert_ok(fleet_judge_beat(&watch->judge, &row, &ask, &err));
     if (ask && answer == FAILED)
         fleet_judge_failed(&watch->judge, &w);
     else if (ask)
         dead = fleet_judge_held(&watch->judge, &w, answer == HELD, watch->now_ms);
     fleet_judge_forget(&watch->judge);
     return dead;
+}
+
+static bool look(struct watch *watch, uint64_t beat, enum answer answer)
+{
+    return look_at(watch, beat, LEASE_MS, answer);
 }
 
 static void silence_of_both_witnesses_for_a_lease_is_death(void **state)
@@ -55,6 +61,36 @@ static void silence_of_both_witnesses_for_a_lease_is_death(void **state)
     for (int i = 0; i < LEASE_MS / BEAT_MS; i++)
         assert_false(look(watch, 1, MISSING));
     assert_true(look(watch, 1, MISSING));
+}
+
+static void a_worker_is_waited_for_by_the_larger_lease(void **state)
+{
+    struct watch *watch = *state;
+    const uint32_t longer_ms = 3 * LEASE_MS;
+    assert_false(look_at(watch, 1, longer_ms, MISSING));
+    for (uint32_t i = 0; i < longer_ms / BEAT_MS; i++)
+        assert_false(look_at(watch, 1, longer_ms, MISSING));
+    assert_true(look_at(watch, 1, longer_ms, MISSING));
+}
+
+static void a_shorter_lease_of_the_worker_changes_nothing(void **state)
+{
+    struct watch *watch = *state;
+    assert_false(look_at(watch, 1, LEASE_MS / 2, MISSING));
+    for (int i = 0; i < LEASE_MS / BEAT_MS; i++)
+        assert_false(look_at(watch, 1, LEASE_MS / 2, MISSING));
+    assert_true(look_at(watch, 1, LEASE_MS / 2, MISSING));
+}
+
+static void the_end_of_a_lease_is_due_by_itself(void **state)
+{
+    struct watch *watch = *state;
+    (void)look(watch, 1, MISSING);
+    assert_true(fleet_judge_due_ms(&watch->judge) == INT64_MAX);
+    (void)look(watch, 1, MISSING);
+    assert_int_equal(fleet_judge_due_ms(&watch->judge), watch->now_ms + LEASE_MS);
+    (void)look(watch, 2, MISSING);
+    assert_true(fleet_judge_due_ms(&watch->judge) == INT64_MAX);
 }
 
 static void a_beat_keeps_a_worker_alive(void **state)
@@ -141,6 +177,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         WATCH_TEST(silence_of_both_witnesses_for_a_lease_is_death),
+        WATCH_TEST(a_worker_is_waited_for_by_the_larger_lease),
+        WATCH_TEST(a_shorter_lease_of_the_worker_changes_nothing),
+        WATCH_TEST(the_end_of_a_lease_is_due_by_itself),
         WATCH_TEST(a_beat_keeps_a_worker_alive),
         WATCH_TEST(a_held_queue_keeps_a_worker_alive),
         WATCH_TEST(one_look_at_a_held_queue_starts_the_lease_anew),

@@ -92,6 +92,39 @@ static void every_fault_is_told_with_its_pointer(void **unused)
     }
 }
 
+/* {"a":[0,0,...]}: the object, the name, the array and so many zeros. */
+static void fill_with_values(struct buf *text, const char *value, int count)
+{
+    buf_clear(text);
+    buf_addf(text, "{\"a\":[%s", value);
+    for (int i = 1; i < count; i++)
+        buf_addf(text, " , %s", value);
+    buf_add_text(text, "]}");
+}
+
+static void check_number_of(const char *value, struct buf *text)
+{
+    struct err err = {0};
+    JSON_AUTO json_t *good = NULL;
+    JSON_AUTO json_t *none = NULL;
+    fill_with_values(text, value, LIMIT_JSON_VALUES - 3);
+    assert_ok(job_json_read(buf_sv(text), &good, &err));
+    fill_with_values(text, value, LIMIT_JSON_VALUES - 2);
+    assert_code(job_json_read(buf_sv(text), &none, &err), ERR_TOO_LARGE);
+    assert_non_null(strstr(err.text, "100001"));
+    assert_non_null(strstr(err.text, "100000"));
+}
+
+static void json_has_so_many_values_and_no_more(void **unused)
+{
+    (void)unused;
+    static const char *const values[] = {"0",  "-1.5e3", "null", "\"\"", "\"[,{\\\"\\\\\"",
+                                         "{}", "[]"};
+    BUF_AUTO struct buf text = BUF_INIT(4000000);
+    for (size_t i = 0; i < ARRAY_LEN(values); i++)
+        check_number_of(values[i], &text);
+}
+
 static void deep_json_is_refused(void **unused)
 {
     (void)unused;
@@ -156,7 +189,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_full_request_is_read),         TEST(every_fault_is_told_with_its_pointer),
         TEST(deep_json_is_refused),           TEST(an_application_lies_beneath_the_request),
-        TEST(equal_requests_have_equal_text),
+        TEST(equal_requests_have_equal_text), TEST(json_has_so_many_values_and_no_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -140,7 +140,7 @@ static void what_is_no_single_range_is_ignored(void **unused)
 static void a_cursor_comes_back_as_it_was_for_the_same_query(void **unused)
 {
     (void)unused;
-    struct cursor_key key = {{1, 2, 3}};
+    struct cursor_key key = {.bytes = {1, 2, 3}};
     struct uuid id = uuid_v7();
     struct uuid back = {{0}};
     char text[CURSOR_TEXT_SIZE];
@@ -153,8 +153,8 @@ static void a_cursor_comes_back_as_it_was_for_the_same_query(void **unused)
 static void a_cursor_of_another_query_or_key_is_refused(void **unused)
 {
     (void)unused;
-    struct cursor_key key = {{1}};
-    struct cursor_key other = {{2}};
+    struct cursor_key key = {.bytes = {1}};
+    struct cursor_key other = {.bytes = {2}};
     struct uuid id = uuid_v7();
     char text[CURSOR_TEXT_SIZE];
     struct err err = {0};
@@ -168,7 +168,7 @@ static void a_cursor_of_another_query_or_key_is_refused(void **unused)
 static void a_cursor_with_any_character_changed_is_refused(void **unused)
 {
     (void)unused;
-    struct cursor_key key = {{7}};
+    struct cursor_key key = {.bytes = {7}};
     struct uuid id = uuid_v7();
     struct uuid back;
     char text[CURSOR_TEXT_SIZE];

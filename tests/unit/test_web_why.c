@@ -79,6 +79,27 @@ static void a_waiting_job_knows_its_place(void **unused)
     has(told(BUS_UP), "'sluice-worker --tenant acme --queue long'");
 }
 
+static void a_job_that_no_free_slot_gets_is_said_to_be_sent_again(void **unused)
+{
+    (void)unused;
+    begin(JOB_PENDING);
+    why.lease_ms = 20000;
+    why.queue.busy = 0;
+    why.queue.free = 8;
+    job.updated_us = why.now_us - INT64_C(6000000);
+    has(told(BUS_UP), "the broker may have lost its message: sluice-recovery sends it again within "
+                      "two leases (40 s)");
+    job.updated_us = why.now_us - INT64_C(4000000); /* it may be on its way */
+    assert_null(strstr(told(BUS_UP), "lost"));
+    job.updated_us = why.now_us - INT64_C(6000000);
+    assert_null(strstr(told(BUS_DOWN), "lost"));
+    why.queue.free = 0; /* busy or drained */
+    assert_null(strstr(told(BUS_UP), "lost"));
+    why.queue.free = 8;
+    why.queue.ahead = 1;
+    assert_null(strstr(told(BUS_UP), "lost"));
+}
+
 static void an_owned_job_names_its_worker(void **unused)
 {
     (void)unused;
@@ -147,6 +168,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(every_state_and_condition_has_one_sentence),
         TEST(a_waiting_job_knows_its_place),
+        TEST(a_job_that_no_free_slot_gets_is_said_to_be_sent_again),
         TEST(an_owned_job_names_its_worker),
         TEST(a_held_job_names_its_cause_and_the_next_check),
         TEST(an_ended_job_says_how),

@@ -201,6 +201,60 @@ static void only_regular_files_that_are_named_are_archived(void **unused)
     assert_int_equal(faccessat(target, "x.log", F_OK, 0), 0);
 }
 
+/* What a job that left a process behind may do between the look and the copy. */
+static void a_folder_that_became_a_link_is_not_archived(void **unused)
+{
+    (void)unused;
+    const char *includes[] = {"out/**"};
+    struct job_request request = {.includes = {includes, 1}};
+    struct archive_limits limits = {10, 1000};
+    ARCHIVE_PLAN_AUTO struct archive_plan plan = {0};
+    struct err err = {0};
+    FD_AUTO int home = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_int_equal(mkdirat(home, "out", 0755), 0);
+    assert_int_equal(mkdirat(home, "private", 0755), 0);
+    assert_int_equal(mkdirat(home, "kept", 0755), 0);
+    put(home, "out/a", "12345");
+    put(home, "private/a", "not mine");
+    assert_ok(archive_scan(home, &request, &limits, &plan, &err));
+    assert_int_equal(renameat(home, "out", home, "before"), 0);
+    assert_int_equal(symlinkat("private", home, "out"), 0);
+    FD_AUTO int target = openat(home, "kept", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_code(archive_copy(home, target, &plan, NULL, NULL, &err), ERR_INVALID);
+    assert_int_equal(faccessat(target, "out/a", F_OK, 0), -1);
+}
+
+/* Without fs.protected_hardlinks a job may link what it cannot read. */
+static void a_hard_link_to_the_file_of_another_user_is_not_archived(void **unused)
+{
+    (void)unused;
+    const char *includes[] = {"*"};
+    struct job_request request = {.includes = {includes, 1}};
+    struct archive_limits limits = {10, 1000};
+    ARCHIVE_PLAN_AUTO struct archive_plan plan = {0};
+    struct err err = {0};
+    FD_AUTO int above = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_int_equal(mkdirat(above, "home", 0700), 0);
+    assert_int_equal(mkdirat(above, "kept", 0755), 0);
+    FD_AUTO int home = openat(above, "home", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    FD_AUTO int target = openat(above, "kept", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    put(home, "own", "own");
+    assert_int_equal(linkat(home, "own", home, "own too", 0), 0);
+    assert_ok(archive_scan(home, &request, &limits, &plan, &err));
+    assert_ok(archive_copy(home, target, &plan, NULL, NULL, &err));
+    archive_plan_done(&plan);
+    if (geteuid() != 0)
+        return; /* who cannot give files away has no job of another user */
+    assert_int_equal(fchown(home, 65534, 65534), 0);
+    put(above, "secret", "secret");
+    assert_int_equal(unlinkat(home, "own", 0), 0);
+    assert_int_equal(unlinkat(home, "own too", 0), 0);
+    assert_int_equal(linkat(above, "secret", home, "mine", 0), 0);
+    assert_ok(archive_scan(home, &request, &limits, &plan, &err));
+    assert_code(archive_copy(home, target, &plan, NULL, NULL, &err), ERR_INVALID);
+    assert_int_equal(faccessat(target, "mine", F_OK, 0), -1);
+}
+
 static void the_limits_of_the_archive_are_kept(void **unused)
 {
     (void)unused;
@@ -271,6 +325,8 @@ int main(void)
         TEST(the_environment_is_the_table_and_the_request),
         TEST(frames_count_only_after_a_beat_on_their_connection),
         FILE_TEST(only_regular_files_that_are_named_are_archived),
+        FILE_TEST(a_folder_that_became_a_link_is_not_archived),
+        FILE_TEST(a_hard_link_to_the_file_of_another_user_is_not_archived),
         FILE_TEST(the_limits_of_the_archive_are_kept),
         FILE_TEST(a_file_url_stays_beneath_its_roots),
     };

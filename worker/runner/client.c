@@ -147,10 +147,7 @@ enum err_code runner_client_list(struct runner_client *client, struct runner_job
 enum err_code runner_client_ping(struct runner_client *client, int64_t until_ms, int grace_ms,
                                  struct err *err)
 {
-    /* In this order: a pause between the two shortens the grant, it never lengthens it. */
-    int64_t boot_ms = protocol_boot_ms();
-    int64_t left_ms = until_ms - clock_mono_ms();
-    json_int_t until = boot_ms + left_ms;
+    json_int_t until = until_ms;
     /* A runner that hangs hears the pings when it goes on: the later ones must be there by then. */
     int timeout_ms = client->timeout_ms < PING_WAIT_MS ? client->timeout_ms : PING_WAIT_MS;
     return ask_for(client,
@@ -164,6 +161,11 @@ enum err_code runner_client_start(struct runner_client *client, const struct run
 {
     json_t *message = NULL;
     json_t *answer = NULL;
+    if (client->former && client->confine)
+        return err_set(err, ERR_STATE,
+                       "the runner (pid %d) is of the version before and cannot confine jobs; one "
+                       "of this version takes its place when its last job has ended",
+                       (int)client->pid);
     enum err_code rc = protocol_start_json(start, &message, err);
     if (rc == ERR_OK)
         rc = runner_client_ask(client, message, &answer, err);

@@ -23,6 +23,8 @@
 #include "common/base/uuid.h"
 #include "worker/runner/record.h"
 
+#include <sys/types.h>
+
 struct runner_client;
 
 struct runner_callbacks {
@@ -39,12 +41,31 @@ struct runner_callbacks {
     void (*on_lost)(void *arg, const struct err *err);
 };
 
+enum runner_confine_mode {
+    RUNNER_CONFINE_OFF,
+    RUNNER_CONFINE_AUTO,     /* where the kernel can */
+    RUNNER_CONFINE_REQUIRED, /* no job starts without */
+};
+
+/* What the jobs of a runner may reach beside their own folders; lists end with NULL, paths are
+ * absolute. What is denied wins over what is allowed. */
+struct runner_confine {
+    enum runner_confine_mode mode;
+    const char *const *read;  /* also to be executed */
+    const char *const *write; /* also to be read and executed */
+    const char *const *deny;
+    bool other_user; /* jobs run as the next two, which needs a runner that is root */
+    uid_t uid;
+    gid_t gid;
+};
+
 struct runner_client_config {
     const char *work_dir;    /* <work_root>/<worker name>: exists, writable, one per worker name */
     const char *worker_name; /* for the logs */
     const char *runner_path; /* the program sluice-runner */
     struct uuid worker_id;   /* of this incarnation */
-    int timeout_ms;          /* for each call and for the start of a runner; 0: 5000 */
+    const struct runner_confine *confine; /* NULL: jobs are not confined */
+    int timeout_ms;                       /* for each call and for the start of a runner; 0: 5000 */
 };
 
 /* 0 means no limit, for each. memory, cpu, processes and files are rlimits, so memory and cpu
@@ -92,9 +113,10 @@ pid_t runner_client_pid(const struct runner_client *client); /* of the runner */
 MUST_USE enum err_code runner_client_list(struct runner_client *client,
                                           struct runner_job **ret_jobs, size_t *ret_count,
                                           struct err *err);
-/* The job processes may live until until_ms (clock_mono_ms of the caller); TERM goes out grace_ms
- * before it, KILL at it. The last ping counts, also if it says an earlier time. Being absolute, a
- * ping that was delayed grants nothing more. A start needs a grant that is not over. */
+/* The job processes may live until until_ms (clock_boot_ms, as the runner's own times are); TERM
+ * goes out grace_ms before it, KILL at it. The last ping counts, also if it says an earlier time.
+ * Being absolute, a ping that was delayed grants nothing more. A start needs a grant that is not
+ * over. */
 MUST_USE enum err_code runner_client_ping(struct runner_client *client, int64_t until_ms,
                                           int grace_ms, struct err *err);
 /* ret_job is the run: running (or it ran: on_exit follows), or exited with start_error in its

@@ -21,6 +21,8 @@ struct runner_client {
     int fd;
     pid_t pid;
     int timeout_ms;
+    bool former;  /* the runner is of the version before, which confines no job */
+    bool confine; /* no job may start unconfined */
     struct runner_callbacks callbacks;
     pthread_t thread;
     bool has_thread;

@@ -4,6 +4,7 @@
 #include "common/base/clock.h"
 #include "common/base/fs.h"
 #include "common/base/log.h"
+#include "worker/runner/confine.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -38,6 +39,7 @@ static enum err_code spawn_runner(const struct runner_client_config *cfg, struct
     char *argv[] = {strdup(cfg->runner_path), strdup("--dir"),          strdup(cfg->work_dir),
                     strdup("--name"),         strdup(cfg->worker_name), NULL};
     posix_spawnattr_t attributes;
+    posix_spawn_file_actions_t actions;
     sigset_t signals;
     pid_t pid = -1;
     int status = 0;
@@ -49,7 +51,13 @@ static enum err_code spawn_runner(const struct runner_client_config *cfg, struct
     (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK |
                                                     POSIX_SPAWN_SETSIGDEF);
     char **env = runner_environ();
-    int error = env ? posix_spawn(&pid, cfg->runner_path, NULL, &attributes, argv, env) : ENOMEM;
+    int error = env ? posix_spawn_file_actions_init(&actions) : ENOMEM;
+    if (!error) {
+        error = posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
+        if (!error)
+            error = posix_spawn(&pid, cfg->runner_path, &actions, &attributes, argv, env);
+        (void)posix_spawn_file_actions_destroy(&actions);
+    }
     free(env);
     (void)posix_spawnattr_destroy(&attributes);
     for (size_t i = 0; i + 1 < ARRAY_LEN(argv); i++)
@@ -96,16 +104,40 @@ static enum err_code start_thread(struct runner_client *client, struct err *err)
     return ERR_OK;
 }
 
-/* One connection and its greeting; takes fd. */
-static enum err_code greet(const struct runner_client_config *cfg,
-                           const struct runner_callbacks *callbacks, int *take_fd,
-                           struct runner_client **ret_client, struct err *err)
+static enum err_code make_hello(const struct runner_client_config *cfg, int work_dir, int version,
+                                json_t **ret_hello, struct err *err)
 {
     char worker[UUID_TEXT_SIZE];
+    BUF_AUTO struct buf secret = BUF_INIT(RUNNER_SECRET_SIZE);
+    json_t *hello = json_pack("{s:s, s:i, s:s}", "op", "hello", "version", version, "worker",
+                              uuid_text(&cfg->worker_id, worker));
+    enum err_code rc = hello ? ERR_OK : err_set(err, ERR_NOMEM, "no memory for a greeting");
+    if (rc == ERR_OK && version == RUNNER_PROTOCOL)
+        rc = fs_read(work_dir, RUNNER_SECRET, &secret, err);
+    if (rc == ERR_OK && version == RUNNER_PROTOCOL) {
+        json_t *confine = cfg->confine ? confine_json(cfg->confine) : NULL;
+        if (json_object_set_new(hello, "secret", json_string(buf_text(&secret))) != 0 ||
+            (cfg->confine && json_object_set_new(hello, "confine", confine) != 0))
+            rc = err_set(err, ERR_NOMEM, "no memory for a greeting");
+    }
+    if (rc) {
+        json_decref(hello);
+        return rc;
+    }
+    *ret_hello = hello;
+    return ERR_OK;
+}
+
+/* One connection and its greeting; takes fd. */
+static enum err_code greet(const struct runner_client_config *cfg,
+                           const struct runner_callbacks *callbacks, int *take_fd, json_t *hello,
+                           struct runner_client **ret_client, struct err *err)
+{
     json_t *answer = NULL;
     struct runner_client *client = calloc(1, sizeof(*client));
     if (!client) {
         fd_close(take_fd);
+        json_decref(hello);
         return err_set(err, ERR_NOMEM, "no memory for a client");
     }
     client->fd = *take_fd;
@@ -117,11 +149,9 @@ static enum err_code greet(const struct runner_client_config *cfg,
     (void)pthread_mutex_init(&client->lock, NULL);
     enum err_code rc = start_thread(client, err);
     if (rc == ERR_OK)
-        rc = runner_client_ask(client,
-                               json_pack("{s:s, s:i, s:s}", "op", "hello", "version",
-                                         RUNNER_PROTOCOL, "worker",
-                                         uuid_text(&cfg->worker_id, worker)),
-                               &answer, err);
+        rc = runner_client_ask(client, hello, &answer, err);
+    else
+        json_decref(hello);
     if (rc) {
         runner_client_free(client);
         return rc;
@@ -142,20 +172,53 @@ static enum err_code arm(struct runner_client *client, struct err *err)
     return lost ? err_set(err, ERR_IO, "the runner ended the connection") : ERR_OK;
 }
 
+/* It serves us, and ends as soon as none of its jobs runs: then we start one of our version. */
+static enum err_code greet_former(const struct runner_client_config *cfg,
+                                  const struct runner_callbacks *callbacks, int work_dir,
+                                  struct runner_client **ret_client, struct err *err)
+{
+    AUTO(runner_client_free) struct runner_client *client = NULL;
+    json_t *hello = NULL;
+    FD_AUTO int fd = connect_at(work_dir);
+    if (fd < 0)
+        return err_set(err, ERR_IO, "the runner ended the connection");
+    enum err_code rc = make_hello(cfg, work_dir, RUNNER_PROTOCOL_FORMER, &hello, err);
+    if (rc == ERR_OK)
+        rc = greet(cfg, callbacks, &fd, hello, &client, err);
+    if (rc || !client)
+        return rc;
+    log_event(LOG_WARN, "worker.runner.former", LOG_I("pid", client->pid));
+    client->former = true;
+    rc = runner_client_ask(client, json_pack("{s:s}", "op", "bye"), NULL, err);
+    if (rc == ERR_OK)
+        *ret_client = TAKE(client);
+    return rc;
+}
+
 /* One try. ERR_IO: it ended while we connected, or has just been started: try again. */
 static enum err_code try_open(const struct runner_client_config *cfg,
                               const struct runner_callbacks *callbacks, int work_dir,
                               struct runner_client **ret_client, struct err *err)
 {
     AUTO(runner_client_free) struct runner_client *client = NULL;
-    int fd = connect_at(work_dir);
+    json_t *hello = NULL;
+    FD_AUTO int fd = connect_at(work_dir);
     if (fd < 0) {
         enum err_code rc = spawn_runner(cfg, err);
         return rc ? rc
                   : err_set(err, ERR_IO, "a runner has the lock of %s but does not listen",
                             cfg->work_dir);
     }
-    enum err_code rc = greet(cfg, callbacks, &fd, &client, err);
+    enum err_code rc = make_hello(cfg, work_dir, RUNNER_PROTOCOL, &hello, err);
+    if (rc == ERR_OK)
+        rc = greet(cfg, callbacks, &fd, hello, &client, err);
+    if (rc == ERR_PROTOCOL || rc == ERR_NOT_FOUND) { /* it may be of the version before */
+        fd_close(&fd);
+        err_clear(err);
+        rc = greet_former(cfg, callbacks, work_dir, &client, err);
+    }
+    if (client)
+        client->confine = cfg->confine && cfg->confine->mode == RUNNER_CONFINE_REQUIRED;
     if (rc == ERR_OK && client)
         rc = arm(client, err);
     if (rc == ERR_OK)

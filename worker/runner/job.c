@@ -54,10 +54,21 @@ void job_signal(const struct run *run, int signal_number)
         (void)kill(pid, signal_number); /* it has no group of its own yet */
 }
 
+/* Asked of the kernel: while this process was stopped, a limit may have passed and the command may
+ * have ended, and the loop has not heard of the end yet. */
+static bool has_ended(const struct run *run)
+{
+    siginfo_t info = {0};
+    pid_t pid = pid_now(run);
+    return run->child_ended ||
+           (pid > 0 && waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+            info.si_pid == pid);
+}
+
 void job_end(struct run *run, enum runner_reason reason, int64_t grace_ms, const char *note)
 {
     int64_t now = protocol_boot_ms();
-    if (run->phase > RUN_RUNNING || run->child_ended)
+    if (run->phase > RUN_RUNNING || has_ended(run)) /* its own end counts */
         return;
     if (run->kill_at == NEVER) {
         run->record.reason = reason;

@@ -67,6 +67,7 @@ enum err_code journal_open(int work_dir_fd, int wake_fd, struct journal **ret_jo
                                 .fresh = true,
                                 .synced = true,
                                 .bytes = BUF_INIT(JOURNAL_MAX)};
+    (void)pthread_mutex_init(&journal->file_lock, NULL);
     (void)pthread_mutex_init(&journal->lock, NULL);
     clock_cond_init(&journal->news);
     enum err_code rc = find_current(journal, work_dir_fd, err);
@@ -114,6 +115,7 @@ void journal_close(struct journal *journal)
     buf_done(&journal->bytes);
     (void)pthread_cond_destroy(&journal->news);
     (void)pthread_mutex_destroy(&journal->lock);
+    (void)pthread_mutex_destroy(&journal->file_lock);
     free(journal);
 }
 
@@ -172,12 +174,7 @@ enum err_code journal_note(struct journal *journal, struct journal_entry *entry,
                            const struct runner_job *job, struct err *err)
 {
     enum err_code rc = journal_hold(journal, entry, job, err);
-    if (rc)
-        return rc;
-    (void)pthread_mutex_lock(&journal->lock);
-    rc = journal_write_one(journal, entry, err);
-    (void)pthread_mutex_unlock(&journal->lock);
-    return rc;
+    return rc ? rc : journal_write_one(journal, entry, err);
 }
 
 enum err_code journal_keep(struct journal *journal, struct journal_entry *entry,

@@ -3,7 +3,7 @@
 #define WORKER_RUNNER_JOURNAL_INSIDE_H
 
 /* journal inside: what journal.c (opening, calls) and journal_write.c (files, thread) share.
- * Threads: the functions want the journal's lock held, but journal_main. */
+ * Threads: each function says which lock it wants. file_lock is taken before lock. */
 
 #include "common/base/buf.h"
 #include "worker/runner/journal.h"
@@ -38,29 +38,31 @@ struct journal {
     int files[JOURNAL_FILES];
     pthread_t thread;
     bool has_thread;
-    pthread_mutex_t lock; /* of all that follows; held over writes to the page cache, not over the
-                           * sync that an end waits for */
-    pthread_cond_t news;
-    bool stop;
+    /* Of the files; held over writes, so for as long as a disk hangs. */
+    pthread_mutex_t file_lock;
     size_t current; /* the file that is written, or was by the former runner */
     bool fresh;     /* nothing was written yet, or a write failed: the other file is next */
     bool synced;    /* `current` has its seal on the disk */
     uint64_t generation;
     uint64_t number; /* of the next frame */
     size_t at;
-    size_t room; /* where `current` is full */
+    size_t room;      /* where `current` is full */
+    struct buf bytes; /* frames to be written */
+    /* Of the entries; held over no file. The loop takes this one only: it waits for no disk. */
+    pthread_mutex_t lock;
+    pthread_cond_t news;
+    bool stop;
     struct journal_entry *held;
     struct journal_entry *forgotten;
     struct queue asked;
     struct queue kept;
-    struct buf bytes; /* frames to be written */
 };
 
-void journal_queue_add(struct queue *queue, struct journal_entry *entry);
-/* Writes one frame of the entry's text; not synced. */
+void journal_queue_add(struct queue *queue, struct journal_entry *entry); /* lock is held */
+/* Writes one frame of the entry's text; not synced. No lock is held. */
 MUST_USE enum err_code journal_write_one(struct journal *journal, const struct journal_entry *entry,
                                          struct err *err);
-/* From those held to those forgotten. */
+/* From those held to those forgotten. lock is held. */
 void journal_drop(struct journal *journal, struct journal_entry *entry);
 void *journal_main(void *journal); /* the thread */
 

@@ -21,7 +21,7 @@ void journal_queue_add(struct queue *queue, struct journal_entry *entry)
     queue->last = &entry->queued;
 }
 
-/* ---- writing; the lock is held ------------------------------------------------------------- */
+/* ---- writing; file_lock is held ------------------------------------------------------------ */
 
 static void put_frame(struct journal *journal, enum journal_kind kind, struct sv text)
 {
@@ -34,6 +34,7 @@ static enum err_code write_frames(struct journal *journal, struct err *err)
 {
     size_t done = 0;
     bool failed = journal->bytes.failed;
+    FAULT("runner.journal.hang");
     while (!failed && done < journal->bytes.len) {
         ssize_t size = pwrite(journal->files[journal->current], journal->bytes.ptr + done,
                               journal->bytes.len - done, (off_t)(journal->at + done));
@@ -61,10 +62,12 @@ static enum err_code turn_over(struct journal *journal, struct err *err)
     journal->fresh = false;
     journal->generation++;
     journal->number = journal->at = 0;
+    (void)pthread_mutex_lock(&journal->lock);
     for (struct journal_entry *entry = journal->held; entry; entry = entry->next) {
         if (entry->text.len > 0)
             put_frame(journal, JOURNAL_JOB, buf_sv(&entry->text));
     }
+    (void)pthread_mutex_unlock(&journal->lock);
     put_frame(journal, JOURNAL_SEAL, SV(""));
     enum err_code rc = write_frames(journal, err);
     journal->room = journal->at > JOURNAL_SIZE / 2 ? 2 * journal->at : JOURNAL_SIZE;
@@ -78,14 +81,27 @@ static enum err_code make_room(struct journal *journal, size_t size, struct err 
     return turn_over(journal, err);
 }
 
+static size_t text_size(struct journal *journal, const struct journal_entry *entry)
+{
+    (void)pthread_mutex_lock(&journal->lock);
+    size_t size = entry->text.len;
+    (void)pthread_mutex_unlock(&journal->lock);
+    return size + FRAME_EXTRA;
+}
+
 enum err_code journal_write_one(struct journal *journal, const struct journal_entry *entry,
                                 struct err *err)
 {
-    enum err_code rc = make_room(journal, entry->text.len + FRAME_EXTRA, err);
-    if (rc)
-        return rc;
-    put_frame(journal, JOURNAL_JOB, buf_sv(&entry->text));
-    return write_frames(journal, err);
+    (void)pthread_mutex_lock(&journal->file_lock);
+    enum err_code rc = make_room(journal, text_size(journal, entry), err);
+    if (rc == ERR_OK) {
+        (void)pthread_mutex_lock(&journal->lock);
+        put_frame(journal, JOURNAL_JOB, buf_sv(&entry->text));
+        (void)pthread_mutex_unlock(&journal->lock);
+        rc = write_frames(journal, err);
+    }
+    (void)pthread_mutex_unlock(&journal->file_lock);
+    return rc;
 }
 
 void journal_drop(struct journal *journal, struct journal_entry *entry)
@@ -97,17 +113,26 @@ void journal_drop(struct journal *journal, struct journal_entry *entry)
     journal->forgotten = entry;
 }
 
-static enum err_code write_batch(struct journal *journal, const struct journal_entry *batch,
-                                 struct err *err)
+static size_t batch_size(struct journal *journal, const struct journal_entry *batch)
 {
     size_t size = 0;
+    (void)pthread_mutex_lock(&journal->lock);
     for (const struct journal_entry *entry = batch; entry; entry = entry->queued)
         size += entry->text.len + FRAME_EXTRA;
     for (const struct journal_entry *entry = journal->forgotten; entry; entry = entry->next)
         size += KEY_SIZE + FRAME_EXTRA;
-    enum err_code rc = make_room(journal, size, err);
+    (void)pthread_mutex_unlock(&journal->lock);
+    return size;
+}
+
+/* What changed or was forgotten since the room was made may go beyond it: a file may grow. */
+static enum err_code write_batch(struct journal *journal, const struct journal_entry *batch,
+                                 struct err *err)
+{
+    enum err_code rc = make_room(journal, batch_size(journal, batch), err);
     if (rc)
         return rc;
+    (void)pthread_mutex_lock(&journal->lock);
     for (const struct journal_entry *entry = batch; entry; entry = entry->queued)
         put_frame(journal, JOURNAL_JOB, buf_sv(&entry->text));
     while (journal->forgotten) {
@@ -117,11 +142,13 @@ static enum err_code write_batch(struct journal *journal, const struct journal_e
         buf_done(&entry->text);
         free(entry);
     }
+    (void)pthread_mutex_unlock(&journal->lock);
     return write_frames(journal, err);
 }
 
 /* ---- the thread ---------------------------------------------------------------------------- */
 
+/* lock is held. */
 static void settle_batch(struct journal *journal, struct journal_entry *batch, bool done)
 {
     bool told = false;
@@ -142,7 +169,31 @@ static void settle_batch(struct journal *journal, struct journal_entry *batch, b
         wake_raise(journal->wake);
 }
 
-/* One batch; false: the disk did not take it. */
+/* Writes the batch and syncs it; notes meanwhile may go on. No lock is held. */
+static enum err_code make_durable(struct journal *journal, const struct journal_entry *batch,
+                                  struct err *err)
+{
+    (void)pthread_mutex_lock(&journal->file_lock);
+    enum err_code rc = batch && FAULT_FAILS("runner.record.write")
+                           ? err_set(err, ERR_IO, "a failure point")
+                           : write_batch(journal, batch, err);
+    uint64_t generation = journal->generation;
+    int fd = journal->files[journal->current];
+    if (rc == ERR_OK && batch) {
+        (void)pthread_mutex_unlock(&journal->file_lock);
+        if (fdatasync(fd) != 0)
+            rc = err_set_errno(err, ERR_IO, errno, "cannot sync the journal");
+        (void)pthread_mutex_lock(&journal->file_lock);
+    }
+    if (rc == ERR_OK && batch && generation == journal->generation)
+        journal->synced = true;
+    if (rc && generation == journal->generation)
+        journal->fresh = true;
+    (void)pthread_mutex_unlock(&journal->file_lock);
+    return rc;
+}
+
+/* One batch; false: the disk did not take it. lock is held before and after. */
 static bool keep_asked(struct journal *journal, bool log_failure)
 {
     struct err err = {0};
@@ -150,23 +201,11 @@ static bool keep_asked(struct journal *journal, bool log_failure)
     journal->asked.first = NULL;
     for (struct journal_entry *entry = batch; entry; entry = entry->queued)
         entry->place = WRITING;
-    enum err_code rc = batch && FAULT_FAILS("runner.record.write")
-                           ? err_set(&err, ERR_IO, "a failure point")
-                           : write_batch(journal, batch, &err);
-    uint64_t generation = journal->generation;
-    int fd = journal->files[journal->current];
-    if (rc == ERR_OK && batch) {
-        (void)pthread_mutex_unlock(&journal->lock);
-        if (fdatasync(fd) != 0)
-            rc = err_set_errno(&err, ERR_IO, errno, "cannot sync the journal");
-        (void)pthread_mutex_lock(&journal->lock);
-    }
-    if (rc == ERR_OK && batch && generation == journal->generation)
-        journal->synced = true;
-    if (rc && generation == journal->generation)
-        journal->fresh = true;
+    (void)pthread_mutex_unlock(&journal->lock);
+    enum err_code rc = make_durable(journal, batch, &err);
     if (rc && log_failure)
         log_err("runner.record.failed", &err);
+    (void)pthread_mutex_lock(&journal->lock);
     settle_batch(journal, batch, rc == ERR_OK);
     return rc == ERR_OK;
 }

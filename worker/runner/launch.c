@@ -2,10 +2,13 @@
 #include "worker/runner/launch.h"
 
 #include "common/base/fault.h"
+#include "worker/runner/filter.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <linux/close_range.h>
+#include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -20,8 +23,11 @@
 
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
 #define CANDIDATES_MAX 256
-#define LIMITS_MAX 6
+#define LIMITS_MAX 8
 #define STACK_BYTES ((size_t)64 * 1024)
+#ifndef SYS_landlock_restrict_self
+#define SYS_landlock_restrict_self 446
+#endif
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SHARED_MEMORY 0 /* a sanitizer's notes about the memory are of one process */
 #else
@@ -29,8 +35,8 @@
 #endif
 #define IN_CHILD __attribute__((no_sanitize("address", "undefined", "thread")))
 
-enum step { STEP_SETUP, STEP_CHDIR, STEP_LIMITS, STEP_EXEC };
-static const char *const step_names[] = {"setup", "chdir", "limits", "exec"};
+enum step { STEP_SETUP, STEP_CHDIR, STEP_CONFINE, STEP_LIMITS, STEP_EXEC };
+static const char *const step_names[] = {"setup", "chdir", "confine", "limits", "exec"};
 
 /* Filled by a child that could not start its program. */
 struct report {
@@ -57,8 +63,8 @@ struct plan {
     } limits[LIMITS_MAX];
     size_t limit_count;
     pid_t runner;
-    int working_dir;
-    int null; /* borrowed */
+    const struct confine_job *confinement; /* borrowed */
+    int null;                              /* borrowed */
     int out;
     int err;
     struct report *report; /* borrowed */
@@ -121,10 +127,9 @@ static void plan_limits(struct plan *plan, const struct runner_limits *limits, u
         add_limit(plan, RLIMIT_NPROC, limits->processes, limits->processes);
     if (limits->file_bytes)
         add_limit(plan, RLIMIT_FSIZE, limits->file_bytes, limits->file_bytes);
-    if (limits->open_files)
-        add_limit(plan, RLIMIT_NOFILE, limits->open_files, limits->open_files);
-    else
-        add_limit(plan, RLIMIT_NOFILE, soft_files, RLIM_INFINITY);
+    add_limit(plan, RLIMIT_NOFILE, soft_files,
+              limits->open_files ? limits->open_files : RLIM_INFINITY);
+    add_limit(plan, RLIMIT_CORE, 0, 0);
 }
 
 static char **lend(const char *const *list)
@@ -176,18 +181,44 @@ IN_CHILD static _Noreturn void child_fails(const struct plan *plan, enum step st
 
 IN_CHILD static void child_ties(const struct plan *plan)
 {
-    if (syscall(SYS_setsid) < 0 || syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0 ||
-        syscall(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+    if (syscall(SYS_setsid) < 0 || syscall(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+        child_fails(plan, STEP_SETUP, errno);
+}
+
+/* The signal at the runner's death is set after the change of the user, which takes it back. */
+IN_CHILD static void child_confine(const struct plan *plan)
+{
+    const struct confine_job *confinement = plan->confinement;
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    const struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}};
+    if (confinement->other_user &&
+        (syscall(SYS_setgroups, 0, NULL) != 0 ||
+         syscall(SYS_setresgid, confinement->gid, confinement->gid, confinement->gid) != 0 ||
+         syscall(SYS_setresuid, confinement->uid, confinement->uid, confinement->uid) != 0))
+        child_fails(plan, STEP_CONFINE, errno);
+    if (syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0)
         child_fails(plan, STEP_SETUP, errno);
     if (syscall(SYS_getppid) != plan->runner) /* it died before it could be heard */
         child_fails(plan, STEP_SETUP, ESRCH);
+    if (syscall(SYS_capset, &header, none) != 0 ||
+        (confinement->ruleset >= 0 &&
+         syscall(SYS_landlock_restrict_self, confinement->ruleset, 0) != 0))
+        child_fails(plan, STEP_CONFINE, errno);
+}
+
+/* A kernel without filters goes without. */
+IN_CHILD static void child_filter(const struct plan *plan)
+{
+    if (plan->confinement->filtered && filter_program.len > 0 &&
+        syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW,
+                &filter_program) != 0 &&
+        errno != ENOSYS && errno != EINVAL)
+        child_fails(plan, STEP_CONFINE, errno);
 }
 
 IN_CHILD static void child_files(const struct plan *plan)
 {
     (void)syscall(SYS_umask, 077);
-    if (syscall(SYS_fchdir, plan->working_dir) != 0)
-        child_fails(plan, STEP_CHDIR, errno);
     if (syscall(SYS_dup3, plan->null, STDIN_FILENO, 0) < 0 ||
         syscall(SYS_dup3, plan->out, STDOUT_FILENO, 0) < 0 ||
         syscall(SYS_dup3, plan->err, STDERR_FILENO, 0) < 0 ||
@@ -227,11 +258,15 @@ IN_CHILD static int child_main(void *arg)
     const struct plan *plan = arg;
     const unsigned long no_signal = 0;
     child_ties(plan);
+    if (syscall(SYS_fchdir, plan->confinement->working_dir) != 0)
+        child_fails(plan, STEP_CHDIR, errno);
+    child_confine(plan);
     child_files(plan);
     for (size_t i = 0; i < plan->limit_count; i++) {
         if (syscall(SYS_prlimit64, 0, plan->limits[i].resource, &plan->limits[i].value, NULL) != 0)
             child_fails(plan, STEP_LIMITS, errno);
     }
+    child_filter(plan);
     /* Last: until here nothing interrupts. The runner has no handlers and ignores nothing. */
     (void)syscall(SYS_rt_sigprocmask, SIG_SETMASK, &no_signal, NULL, sizeof(no_signal));
     child_execs(plan);
@@ -269,6 +304,8 @@ void launcher_free(struct launcher *launcher)
     free(launcher);
 }
 
+/* Only the read end does not block: the job may read from its own pipe as well, so what poll saw
+ * may be gone. The two ends have flags of their own. */
 static bool open_pipe(int *ret_read, int *ret_write)
 {
     int ends[2];
@@ -276,7 +313,7 @@ static bool open_pipe(int *ret_read, int *ret_write)
         return false;
     *ret_read = ends[0];
     *ret_write = ends[1];
-    return true;
+    return fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0;
 }
 
 /* The number is in watch->pid before the child makes its first step. */
@@ -306,7 +343,12 @@ static void launched_done(struct launched *launched)
 static int start_child(struct launcher *launcher, struct plan *plan, struct launch_watch *watch,
                        struct launched *launched)
 {
+    const struct confine_job *confinement = plan->confinement;
     if (!open_pipe(&launched->out, &plan->out) || !open_pipe(&launched->err, &plan->err))
+        return errno;
+    /* So that the job may open /dev/stdout by that name. */
+    if (confinement->other_user && (fchown(plan->out, confinement->uid, confinement->gid) != 0 ||
+                                    fchown(plan->err, confinement->uid, confinement->gid) != 0))
         return errno;
     launched->step = "fork";
     pid_t pid = clone_child(launcher, plan, watch);
@@ -325,11 +367,12 @@ static int start_child(struct launcher *launcher, struct plan *plan, struct laun
     return error;
 }
 
-enum err_code launch(struct launcher *launcher, const struct runner_start *start, int working_dir,
-                     struct launch_watch *watch, struct launched *ret, struct err *err)
+enum err_code launch(struct launcher *launcher, const struct runner_start *start,
+                     const struct confine_job *confinement, struct launch_watch *watch,
+                     struct launched *ret, struct err *err)
 {
     __attribute__((cleanup(plan_done))) struct plan plan = {.runner = getpid(),
-                                                            .working_dir = working_dir,
+                                                            .confinement = confinement,
                                                             .null = launcher->null,
                                                             .out = -1,
                                                             .err = -1,

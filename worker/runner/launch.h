@@ -8,9 +8,11 @@
  * has its own session, default signals, no descriptor but 0 (/dev/null), 1 and 2 (pipes to the
  * runner), umask 077, and dies with the thread that called (PR_SET_PDEATHSIG), which therefore
  * lives as long as the runner. PR_SET_NO_NEW_PRIVS: a job that became another user could neither
- * be killed nor die with the runner.
+ * be killed nor die with the runner. It has no capability, is confined (confine.h), and
+ * is another user's if those say so.
  * Threads: a launcher belongs to one thread; a launch_watch is read by others. */
 
+#include "worker/runner/confine.h"
 #include "worker/runner/protocol.h"
 
 struct launcher;
@@ -39,7 +41,7 @@ void launcher_free(struct launcher *launcher);
 /* On failure err->sys_errno is the reason (ECANCELED: called off) and ret->step the step that
  * failed. If ret->pid is set then, a process was there and is a zombie now. */
 MUST_USE enum err_code launch(struct launcher *launcher, const struct runner_start *start,
-                              int working_dir, struct launch_watch *watch, struct launched *ret,
-                              struct err *err);
+                              const struct confine_job *confinement, struct launch_watch *watch,
+                              struct launched *ret, struct err *err);
 
 #endif

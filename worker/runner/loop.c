@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "worker/runner/runner.h"
 
+#include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/wake.h"
 #include "worker/runner/procs.h"
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #define EVENTS_AT_ONCE 64
+#define SLEPT_MS 100 /* two clocks are read one after the other: less may be that */
 
 enum err_code runner_watch(struct runner *runner, struct watch *watch, struct err *err)
 {
@@ -109,12 +111,20 @@ static enum err_code open_watches(struct runner *runner, struct err *err)
     return rc;
 }
 
+int64_t runner_slept_ms(void)
+{
+    int64_t boot_ms = protocol_boot_ms(); /* first: a stop between the two is no sleep */
+    return boot_ms - clock_mono_ms();
+}
+
 /* The grant nears its end: TERM a grace before it, KILL at it. A job that got its TERM is not
- * spared by a later ping: nobody knows what it has given up already. So what the worker has said
- * is heard first: we may have been the ones who hung (a slow disk, SIGSTOP). */
+ * spared by a later ping: nobody knows what it has given up already. So the pings that wait are
+ * heard first, as this process may have been the one that hung (a slow disk, SIGSTOP). Not so when
+ * the whole host was suspended for longer than the grant: no process can have sent one since. */
 static int64_t advance_lease(struct runner *runner, int64_t now)
 {
-    if (now >= runner->grant_until - runner->grant_grace)
+    bool slept = now >= runner->grant_until && runner_slept_ms() - runner->grant_slept >= SLEPT_MS;
+    if (!slept && now >= runner->grant_until - runner->grant_grace)
         server_hear(runner);
     int64_t warn_at = runner->grant_until - runner->grant_grace;
     if (now < warn_at)
@@ -136,7 +146,7 @@ static int64_t sooner(int64_t a, int64_t b)
 static int64_t advance(struct runner *runner)
 {
     int64_t now = protocol_boot_ms();
-    int64_t due = advance_lease(runner, now);
+    int64_t due = sooner(advance_lease(runner, now), server_listen(runner, now));
     procs_refresh();
     for (struct run *run = runner->runs; run; run = run->next) {
         due = sooner(due, job_advance(runner, run, now));
@@ -171,8 +181,13 @@ static enum err_code turn(struct runner *runner, struct err *err)
 {
     struct epoll_event events[EVENTS_AT_ONCE];
     int count = epoll_wait(runner->epoll, events, EVENTS_AT_ONCE, -1);
+    if (count < 0 && errno == EINTR) /* after SIGCONT, whatever has come meanwhile */
+        count = epoll_wait(runner->epoll, events, EVENTS_AT_ONCE, 0);
     if (count < 0 && errno != EINTR)
         return err_set_errno(err, ERR_IO, errno, "cannot wait for events");
+    /* This process may wake from a stop of any length: first of all end what may not live on. */
+    if (protocol_boot_ms() >= runner->grant_until - runner->grant_grace)
+        (void)advance(runner);
     for (int i = 0; i < count; i++) {
         struct watch *watch = events[i].data.ptr;
         if (watch->fd >= 0) /* an event before it may have closed it */

@@ -100,6 +100,8 @@ static enum err_code prepare(struct runner *runner, const char *dir, bool *ret_o
     if (rc == ERR_OK && !*ret_other)
         rc = open_log(runner->work_dir, err);
     if (rc == ERR_OK && !*ret_other)
+        rc = peer_make_secret(runner, err);
+    if (rc == ERR_OK && !*ret_other)
         rc = listen_at(runner, err);
     return rc;
 }
@@ -127,8 +129,11 @@ static enum err_code open_helpers(struct runner *runner, struct err *err)
     int wake = runner->helpers.fd;
     enum err_code rc = journal_open(runner->work_dir, wake, &runner->journal, err);
     if (rc == ERR_OK)
-        rc = starter_open(runner->work_dir, runner->journal, runner->soft_files, wake,
-                          &runner->starter, err);
+        rc = confine_new(&runner->confine, err);
+    struct starter_setup setup = {runner->work_dir, runner->journal, runner->confine,
+                                  runner->soft_files, wake};
+    if (rc == ERR_OK)
+        rc = starter_open(&setup, &runner->starter, err);
     if (rc == ERR_OK)
         rc = writer_open(wake, &runner->writer, err);
     return rc;
@@ -138,6 +143,7 @@ static enum err_code open_helpers(struct runner *runner, struct err *err)
 static void close_helpers(struct runner *runner)
 {
     starter_close(runner->starter);
+    confine_free(runner->confine);
     writer_close(runner->writer);
     journal_close(runner->journal);
     fd_close(&runner->helpers.fd);
@@ -183,6 +189,10 @@ int main(int argc, char **argv)
     struct err err = {0};
     bool other = false;
     int option = 0;
+    /* Whatever started it: what the runner holds open outlives its worker, and no server would see
+     * that the worker's connections have ended. */
+    if (close_range(STDERR_FILENO + 1, ~0U, 0) != 0)
+        return EXIT_FAILURE;
     /* NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread */
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
         if (option == 'd')

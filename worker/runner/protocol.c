@@ -88,7 +88,7 @@ enum err_code protocol_unpack(struct buf *in, size_t limit, json_t **ret_message
     return ERR_OK;
 }
 
-static json_t *list_json(const char *const *texts)
+json_t *protocol_list_json(const char *const *texts)
 {
     json_t *list = json_array();
     for (size_t i = 0; list && texts && texts[i]; i++) {
@@ -111,9 +111,9 @@ enum err_code protocol_start_json(const struct runner_start *start, json_t **ret
     (void)runner_job_dir(&full.job, full.run, dir);
     json_t *message = fields_json(start_fields, &full);
     json_t *rest = json_pack("{s:s, s:o, s:o, s:s, s:s, s:s}", "op", "start", "argv",
-                             list_json(start->argv), "env", list_json(start->env), "working_dir",
-                             start->working_dir ? start->working_dir : dir, "output_root",
-                             start->output_root, "output_dir", start->output_dir);
+                             protocol_list_json(start->argv), "env", protocol_list_json(start->env),
+                             "working_dir", start->working_dir ? start->working_dir : dir,
+                             "output_root", start->output_root, "output_dir", start->output_dir);
     if (!message || !rest || json_object_update(message, rest) != 0) {
         json_decref(message);
         message = NULL;

@@ -7,8 +7,12 @@
  * and that many bytes of JSON; unknown members and duplicate keys are refused.
  *
  * Requests carry `id`, which their answer repeats as `re`; `job` is a UUID, fences are integers.
- *   {"op":"hello","id":1,"version":1,"worker":UUID}   first; ends the connection of a former worker
- *        -> {"re":1,"version":1,"pid":P}
+ *   {"op":"hello","id":1,"version":2,"worker":UUID,"secret":HEX,"confine":{"mode":M,"read":[],
+ *    "write":[],"deny":[],"uid":U,"gid":G}}   first; ends the connection of a former worker
+ *        -> {"re":1,"version":2,"pid":P}
+ *     The secret is what the file `runner.secret` holds, which the runner makes when it starts:
+ *     jobs cannot open it. Without `confine` jobs are not confined; without `uid` and `gid` they
+ *     run as the runner's user. Version 1 had neither member; a worker says it to a runner of then.
  *   {"op":"ping","until_ms":T,"grace_ms":G}  T on CLOCK_BOOTTIME, which worker and runner share
  *   {"op":"list"}                            -> "jobs":[JOB...]
  *   {"op":"start","job","fence","run","argv":[],"env":[],"working_dir","output_root","output_dir",
@@ -23,13 +27,18 @@
 
 #include "common/base/buf.h"
 #include "common/base/err.h"
+#include "common/model/limits.h"
 #include "worker/runner/client.h"
 
 #include <jansson.h>
 
-#define RUNNER_PROTOCOL 1
+#define RUNNER_PROTOCOL 2
+#define RUNNER_PROTOCOL_FORMER 1
 #define RUNNER_SOCKET "runner.sock"
-#define RUNNER_REQUEST_MAX ((size_t)1024 * 1024)
+#define RUNNER_SECRET "runner.secret"
+#define RUNNER_SECRET_SIZE 65 /* 32 bytes in hexadecimal, and the end */
+/* Whatever a job may ask to have launched fits: JSON writes a control character in six bytes. */
+#define RUNNER_REQUEST_MAX ((size_t)6 * LIMIT_LAUNCH_BYTES + (size_t)256 * 1024)
 #define RUNNER_ANSWER_MAX ((size_t)8 * 1024 * 1024)
 #define RUNNER_OUTPUT_MIN 1024
 #define RUNNER_JOBS_MAX 4096 /* runs held at once, running or exited */
@@ -50,6 +59,7 @@ MUST_USE enum err_code protocol_start_parse(const json_t *message, struct runner
                                             struct err *err);
 void protocol_start_clear(struct runner_start *start);
 
+json_t *protocol_list_json(const char *const *texts); /* ended by NULL; a new reference */
 json_t *protocol_error_json(json_int_t re, const struct err *error); /* a new reference */
 /* ERR_OK if the answer is none of an error; else that code, with its text in err. */
 enum err_code protocol_answer_error(const json_t *answer, struct err *err);

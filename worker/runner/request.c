@@ -61,6 +61,7 @@ static enum err_code do_ping(struct runner *runner, struct request *request, jso
     runner->granted = true;
     runner->grant_until = until;
     runner->grant_grace = grace;
+    runner->grant_slept = runner_slept_ms();
     return ERR_OK;
 }
 
@@ -193,7 +194,7 @@ static enum err_code do_kill(struct runner *runner, struct request *request, jso
     enum err_code rc = named_run(runner, job, fence, &run, err);
     if (rc == ERR_OK && (grace < 0 || grace > GRACE_MAX_MS || strlen(note) >= RUNNER_NOTE_SIZE))
         rc = err_set(err, ERR_INVALID, "grace_ms or note is out of range");
-    if (rc == ERR_OK)
+    if (rc == ERR_OK && !FAULT_FAILS("runner.kill.lost"))
         job_end(run, RUNNER_KILLED, grace, note);
     return rc;
 }

@@ -84,13 +84,18 @@ struct runner {
     int work_dir;
     int lock; /* held while the runner lives; the file holds its pid */
     const char *name;
+    char secret[RUNNER_SECRET_SIZE]; /* that a worker has to know */
     int epoll;
     struct watch timer;
     int64_t timer_at; /* as set last */
     struct watch signals;
     struct watch listener;
+    uint64_t strangers;   /* refused since the log was told of them */
+    int64_t strangers_at; /* not told before */
+    int64_t listen_at;    /* it is not watched until then; 0: it is */
     struct watch helpers; /* the wake of the three */
     struct journal *journal;
+    struct confine *confine;
     struct starter *starter;
     struct writer *writer;
     struct link peer;  /* the worker; its fd is -1 while none is connected */
@@ -101,8 +106,9 @@ struct runner {
     bool granted; /* a ping has come */
     int64_t grant_until;
     int64_t grant_grace;
-    bool leaving;  /* exit as soon as no job runs */
-    bool stopping; /* SIGTERM: no more starts */
+    int64_t grant_slept; /* runner_slept_ms() when it was heard */
+    bool leaving;        /* exit as soon as no job runs */
+    bool stopping;       /* SIGTERM: no more starts */
     uint64_t soft_files;
 };
 
@@ -113,6 +119,7 @@ void runner_rewatch(struct runner *runner, struct watch *watch, bool writing);
 void runner_unwatch(struct runner *runner, struct watch *watch); /* closes its fd */
 void runner_release(struct runner *runner, struct watch *watch); /* leaves its fd open */
 MUST_USE enum err_code runner_loop(struct runner *runner, struct err *err);
+int64_t runner_slept_ms(void); /* how long the host has been suspended since its boot */
 
 /* job_table.c */
 struct run *job_find(const struct runner *runner, const struct uuid *job);
@@ -160,9 +167,17 @@ void lost_settle(struct runner *runner);
 bool request_serve(struct runner *runner, json_t *message, json_t **ret_answer);
 json_t *request_start_answer(const struct run *run, bool existing);
 
+/* peer.c */
+/* What a hello must bring, made anew: in a file that jobs cannot open. */
+MUST_USE enum err_code peer_make_secret(struct runner *runner, struct err *err);
+bool peer_knows_secret(const struct runner *runner, const char *secret);
+/* A process of a job, or one that is gone: everything that a job starts stays below the runner. */
+bool peer_is_job(pid_t pid);
+
 /* server.c */
 MUST_USE enum err_code server_open(struct runner *runner, struct err *err);
 void server_close(struct runner *runner);
+int64_t server_listen(struct runner *runner, int64_t now); /* when to call it again */
 void server_hear(struct runner *runner); /* what the worker has sent already, without waiting */
 void server_started(struct runner *runner, struct run *run); /* answers the start request */
 void server_exited(struct runner *runner, struct run *run);  /* answers it, or sends the event */

@@ -7,6 +7,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#define ACCEPT_PAUSE_MS 1000
+#define STRANGERS_PAUSE_MS 10000
 #define READ_BYTES ((size_t)64 * 1024)
 
 static void link_close(struct runner *runner, struct link *link)
@@ -109,17 +111,25 @@ static enum err_code greet(struct runner *runner, const json_t *message, struct 
     int version = 0;
     const char *op = NULL;
     const char *worker = NULL;
+    const char *secret = NULL;
+    const json_t *confine = NULL;
     json_int_t id = 0;
     json_error_t why;
     union { /* json_unpack only borrows here */
         const json_t *lent;
         json_t *taken;
     } either = {message};
-    if (json_unpack_ex(either.taken, &why, JSON_STRICT, "{s:s, s:I, s:i, s:s}", "op", &op, "id",
-                       &id, "version", &version, "worker", &worker) != 0)
+    if (json_unpack_ex(either.taken, &why, JSON_STRICT, "{s:s, s:I, s:i, s:s, s:s, s?o}", "op", &op,
+                       "id", &id, "version", &version, "worker", &worker, "secret", &secret,
+                       "confine", &confine) != 0)
         return err_set(err, ERR_PROTOCOL, "members of hello: %s", why.text);
     if (strcmp(op, "hello") != 0 || version != RUNNER_PROTOCOL)
         return err_set(err, ERR_PROTOCOL, "hello with version %d was expected", RUNNER_PROTOCOL);
+    if (!peer_knows_secret(runner, secret))
+        return err_set(err, ERR_FORBIDDEN, "the secret is not the one in %s", RUNNER_SECRET);
+    enum err_code rc = confine ? confine_set(runner->confine, confine, err) : ERR_OK;
+    if (rc)
+        return rc;
     log_event(LOG_INFO, "runner.worker.connected", LOG_S("worker", worker),
               LOG_U("jobs", job_running(runner)));
     return ERR_OK;
@@ -204,16 +214,58 @@ void server_hear(struct runner *runner)
         link_ready(runner, &runner->peer.watch);
 }
 
+/* A connection that cannot be accepted (EMFILE, ENFILE) leaves the listener readable: the loop
+ * would spin. So it is not watched for a moment. */
+static void listener_failed(struct runner *runner, int cause)
+{
+    if (cause == EAGAIN || cause == EINTR || cause == ECONNABORTED)
+        return;
+    log_event(LOG_WARN, "runner.accept.failed", LOG_S("reason", strerrordesc_np(cause)),
+              LOG_I("again_in_ms", ACCEPT_PAUSE_MS));
+    runner_release(runner, &runner->listener);
+    runner->listen_at = protocol_boot_ms() + ACCEPT_PAUSE_MS;
+}
+
+int64_t server_listen(struct runner *runner, int64_t now)
+{
+    struct err err = {0};
+    if (runner->listen_at == 0)
+        return NEVER;
+    if (now < runner->listen_at)
+        return runner->listen_at;
+    runner->listen_at = 0;
+    if (runner_watch(runner, &runner->listener, &err) == ERR_OK)
+        return NEVER;
+    runner->listen_at = now + ACCEPT_PAUSE_MS;
+    return runner->listen_at;
+}
+
+/* A job may connect as often as it likes: the log must not grow with that. */
+static void refuse_stranger(struct runner *runner, const struct ucred *peer)
+{
+    int64_t now = protocol_boot_ms();
+    runner->strangers++;
+    if (now < runner->strangers_at)
+        return;
+    log_event(LOG_WARN, "runner.peer.refused", LOG_U("uid", peer->uid), LOG_I("pid", peer->pid),
+              LOG_U("refused", runner->strangers));
+    runner->strangers = 0;
+    runner->strangers_at = now + STRANGERS_PAUSE_MS;
+}
+
 static void listener_ready(struct runner *runner, struct watch *watch)
 {
     struct ucred peer = {0};
     socklen_t size = sizeof(peer);
     struct err err = {0};
     FD_AUTO int fd = accept4(watch->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0)
+    if (fd < 0) {
+        listener_failed(runner, errno);
         return;
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || peer.uid != geteuid()) {
-        log_event(LOG_WARN, "runner.peer.refused", LOG_U("uid", peer.uid));
+    }
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || peer.uid != geteuid() ||
+        peer_is_job(peer.pid)) {
+        refuse_stranger(runner, &peer);
         return;
     }
     link_close(runner, &runner->guest);

@@ -7,9 +7,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <fts.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define THREADS 2 /* a program on a disk that hangs leaves one for the others */
 
@@ -21,6 +23,7 @@ struct tasks {
 struct starter {
     int work_dir;
     struct journal *journal;
+    struct confine *confine;
     int wake;
     struct launcher *launchers[THREADS];
     pthread_t threads[THREADS];
@@ -63,9 +66,52 @@ static enum err_code open_working_dir(const struct starter *starter,
     return fs_make_dirs(starter->work_dir, path, 0700, ret_fd, err);
 }
 
+/* Path by path: so nobody else may be in there meanwhile, who could put a link to other files into
+ * the way. A folder is given after all that is in it, and until the last one, the job's own, is
+ * given, it keeps everybody out. */
+static int give_entries(int working_dir, const struct confine_job *confinement)
+{
+    char path[64];
+    char *roots[] = {path, NULL};
+    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d/.", working_dir);
+    FTS *tree = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
+    const FTSENT *entry = NULL;
+    int error = tree ? 0 : errno;
+    errno = 0;
+    while (tree && !error && (entry = fts_read(tree))) {
+        if (entry->fts_info == FTS_DNR || entry->fts_info == FTS_ERR || entry->fts_info == FTS_NS)
+            error = entry->fts_errno;
+        else if (entry->fts_info != FTS_D &&
+                 lchown(entry->fts_accpath, confinement->uid, confinement->gid) != 0)
+            error = errno;
+    }
+    if (tree && !error && errno != 0)
+        error = errno;
+    if (tree)
+        (void)fts_close(tree);
+    return error;
+}
+
+/* All that is there was put there by the worker: no process of the job has been yet. Once it is
+ * given, at a start that failed later, jobs of the same user may be in it. */
+static enum err_code give_folder(int working_dir, const struct confine_job *confinement,
+                                 struct err *err)
+{
+    struct stat status;
+    int error = fstat(working_dir, &status) == 0 ? 0 : errno;
+    if (!error && status.st_uid == confinement->uid)
+        return ERR_OK;
+    if (!error && fchmod(working_dir, 0700) != 0)
+        error = errno;
+    if (!error)
+        error = give_entries(working_dir, confinement);
+    return error ? err_set_errno(err, ERR_IO, error, "cannot give the job its folder") : ERR_OK;
+}
+
 static void start_one(struct starter *starter, struct launcher *launcher, struct start_task *task)
 {
     FD_AUTO int working_dir = -1;
+    struct confine_job confinement = {.ruleset = -1};
     task->step = "setup";
     /* Before there is a process: none is without a note. */
     task->rc = journal_note(starter->journal, task->entry, &task->job, &task->err);
@@ -74,11 +120,22 @@ static void start_one(struct starter *starter, struct launcher *launcher, struct
         return;
     task->step = "chdir";
     task->rc = open_working_dir(starter, &task->start, &working_dir, &task->err);
-    if (task->rc == ERR_OK)
-        task->rc =
-            launch(launcher, &task->start, working_dir, &task->watch, &task->launched, &task->err);
+    if (task->rc)
+        return;
+    task->step = "confine";
+    task->rc = confine_job(starter->confine, working_dir, &confinement, &task->err);
+    if (task->rc == ERR_OK && confinement.other_user)
+        task->rc = give_folder(working_dir, &confinement, &task->err);
+    if (task->rc) {
+        fd_close(&confinement.ruleset);
+        return;
+    }
+    task->rc =
+        launch(launcher, &task->start, &confinement, &task->watch, &task->launched, &task->err);
+    fd_close(&confinement.ruleset);
     if (task->launched.step)
         task->step = task->launched.step;
+    FAULT("runner.launched");
 }
 
 static void *starter_main(void *arg)
@@ -127,18 +184,19 @@ static enum err_code start_threads(struct starter *starter, uint64_t soft_files,
     return rc;
 }
 
-enum err_code starter_open(int work_dir_fd, struct journal *journal, uint64_t soft_files,
-                           int wake_fd, struct starter **ret_starter, struct err *err)
+enum err_code starter_open(const struct starter_setup *setup, struct starter **ret_starter,
+                           struct err *err)
 {
     struct starter *starter = calloc(1, sizeof(*starter));
     if (!starter)
         return err_set(err, ERR_NOMEM, "no memory for a starter");
-    starter->work_dir = work_dir_fd;
-    starter->journal = journal;
-    starter->wake = wake_fd;
+    starter->work_dir = setup->work_dir;
+    starter->journal = setup->journal;
+    starter->confine = setup->confine;
+    starter->wake = setup->wake;
     (void)pthread_mutex_init(&starter->lock, NULL);
     (void)pthread_cond_init(&starter->news, NULL);
-    enum err_code rc = start_threads(starter, soft_files, err);
+    enum err_code rc = start_threads(starter, setup->soft_files, err);
     if (rc) {
         starter_close(starter);
         return rc;

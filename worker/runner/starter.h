@@ -6,6 +6,7 @@
  * job's folder, the note of its start, the program's exec.
  * Threads: owner, beside starter_kill. Memory: a task is its starter's from ask to done. */
 
+#include "worker/runner/confine.h"
 #include "worker/runner/journal.h"
 #include "worker/runner/launch.h"
 
@@ -26,9 +27,17 @@ struct start_task {
     struct launched launched;
 };
 
-/* The wake_fd (borrowed) is raised when starter_done has something to tell. */
-MUST_USE enum err_code starter_open(int work_dir_fd, struct journal *journal, uint64_t soft_files,
-                                    int wake_fd, struct starter **ret_starter, struct err *err);
+/* All borrowed. */
+struct starter_setup {
+    int work_dir;
+    struct journal *journal;
+    struct confine *confine;
+    uint64_t soft_files; /* soft limit of open files of jobs */
+    int wake;            /* raised when starter_done has something to tell */
+};
+
+MUST_USE enum err_code starter_open(const struct starter_setup *setup, struct starter **ret_starter,
+                                    struct err *err);
 /* No task is under way any more. */
 void starter_close(struct starter *starter);
 void starter_ask(struct starter *starter, struct start_task *task);

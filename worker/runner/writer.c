@@ -132,20 +132,23 @@ static void drop_pipe(const struct writer *writer, struct pipe *pipe)
     fd_close(&pipe->fd);
 }
 
-static void read_chunk(const struct writer *writer, struct pipe *pipe)
+/* How many bytes were there; 0 also when the pipe is at its end, which closes it. */
+static size_t read_chunk(const struct writer *writer, struct pipe *pipe)
 {
     static char chunk[CHUNK_BYTES]; /* there is one writer */
     struct flow *flow = pipe->flow;
-    ssize_t got = read(pipe->fd, chunk, sizeof(chunk)); /* epoll said that it does not wait */
+    FAULT("runner.output.read");
+    ssize_t got = read(pipe->fd, chunk, sizeof(chunk));
     if (got < 0 && (errno == EINTR || errno == EAGAIN))
-        return;
+        return 0;
     if (got <= 0) {
         drop_pipe(writer, pipe);
-        return;
+        return 0;
     }
     FAULT("runner.output.hang");
     open_files(flow);
     output_write(&flow->outputs[pipe - flow->pipes], chunk, (size_t)got);
+    return (size_t)got;
 }
 
 static void list_ended(struct writer *writer, struct flow *flow)
@@ -208,10 +211,12 @@ static void hand_back(struct writer *writer, struct flow *flow)
 static void drain(const struct writer *writer, struct pipe *pipe)
 {
     int left = 0;
+    size_t got = 1;
     if (pipe->fd < 0 || ioctl(pipe->fd, FIONREAD, &left) != 0)
         return;
-    for (; left > 0 && pipe->fd >= 0; left -= (int)CHUNK_BYTES)
-        read_chunk(writer, pipe);
+    /* A read may give less than there is: one packet, if the job asked for those (O_DIRECT). */
+    for (; left > 0 && got > 0; left -= (int)got)
+        got = read_chunk(writer, pipe);
 }
 
 /* One step of each flow that has ended; when the next one is due. */
@@ -255,7 +260,7 @@ static void *writer_main(void *arg)
         for (int i = 0; i < count; i++) {
             struct pipe *pipe = events[i].data.ptr;
             if (pipe && pipe->fd >= 0)
-                read_chunk(writer, pipe);
+                (void)read_chunk(writer, pipe);
         }
     }
     return NULL;

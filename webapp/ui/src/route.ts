@@ -7,9 +7,18 @@ export interface Place {
   readonly query: URLSearchParams;
 }
 
+/** As it was typed, if it is no text: an address that cannot be read leads to what is not there. */
+function decode(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
 function read(): Place {
   const [path = "", query = ""] = location.hash.replace(/^#\/?/, "").split("?", 2);
-  return { parts: path.split("/").filter(Boolean).map(decodeURIComponent), query: new URLSearchParams(query) };
+  return { parts: path.split("/").filter(Boolean).map(decode), query: new URLSearchParams(query) };
 }
 
 export const place = signal<Place>(read());

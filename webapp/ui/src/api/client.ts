@@ -90,6 +90,26 @@ export function fetchRoute<N extends Operation>(name: N, options: CallOptions<N>
   });
 }
 
+/** A list that comes in pages. */
+type Paged = { [N in Operation]: Operations[N]["answer"] extends { nextCursor: string | null } ? N : never }[Operation];
+
+/** All pages, one after the other; pick: the items of one. */
+export async function callAll<N extends Paged, Item>(
+  name: N,
+  options: CallOptions<N>,
+  pick: (page: Operations[N]["answer"]) => readonly Item[],
+): Promise<readonly Item[]> {
+  const items: Item[] = [];
+  let cursor: string | null = null;
+  do {
+    const query: object = cursor === null ? { ...options.query } : { ...options.query, cursor };
+    const page: Operations[N]["answer"] = await call(name, { ...options, query } as CallOptions<N>);
+    items.push(...pick(page));
+    cursor = (page as { nextCursor: string | null }).nextCursor;
+  } while (cursor !== null);
+  return items;
+}
+
 export async function call<N extends Operation>(
   name: N,
   options: CallOptions<N>,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // One job: why it is where it is, how it came there, what it writes.
 import type { JSX } from "preact";
-import { call, faultOf, fetchPath } from "../api/client";
+import { call, callAll, faultOf, fetchPath } from "../api/client";
 import type { EventList, FileList, Job, Why } from "../generated/contract";
 import { useLive } from "../live";
 import { href } from "../route";
@@ -70,7 +70,9 @@ function Reason({ whole }: { whole: Whole }): JSX.Element {
 }
 
 function Files({ job }: { job: Job }): JSX.Element {
-  const live = useLive(job.id + job.status, (signal) => call("job_files", { path: { id: job.id }, signal }));
+  const live = useLive(job.id + job.status, (signal) =>
+    callAll("job_files", { path: { id: job.id }, signal }, (page) => page.files),
+  );
   const save = async ({ href, path }: FileList["files"][number]): Promise<void> => {
     try {
       saveAs(await (await fetchPath(href)).blob(), path.split("/").pop() ?? path);
@@ -80,7 +82,7 @@ function Files({ job }: { job: Job }): JSX.Element {
   };
   return (
     <Loaded live={live}>
-      {({ files }) =>
+      {(files) =>
         files.length === 0 ? (
           <p class="muted">Nothing was archived.</p>
         ) : (

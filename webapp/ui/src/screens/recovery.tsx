@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Blocked jobs in groups, by what they wait for.
 import type { JSX } from "preact";
-import { call } from "../api/client";
+import { callAll } from "../api/client";
 import type { Recovery as Group } from "../generated/contract";
 import { useLive } from "../live";
 import { href } from "../route";
@@ -43,18 +43,18 @@ function columnsFor(onDone: () => void): readonly Column<Group>[] {
 }
 
 export function Recovery(): JSX.Element {
-  const live = useLive("recovery", (signal) => call("recovery_list", { signal }));
+  const live = useLive("recovery", (signal) => callAll("recovery_list", { signal }, (page) => page.recovery));
   const columns = columnsFor(live.reload);
   return (
     <>
       <h1>Recovery</h1>
       <p class="lead">Jobs that wait for something other than a free slot. They go on by themselves when it has come about.</p>
       <Loaded live={live}>
-        {({ recovery }) => (
+        {(groups) => (
           <Table
             label="Groups of blocked jobs"
             columns={columns}
-            rows={[...recovery].sort((a, b) => b.blocked - a.blocked)}
+            rows={[...groups].sort((a, b) => b.blocked - a.blocked)}
             idOf={(group) => group.id}
             empty={
               <Empty title="No job is blocked">
