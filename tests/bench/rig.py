@@ -33,7 +33,7 @@ class Side:
     """The file to which bench-stamp appends: which jobs ran, when, how often."""
 
     def __init__(self):
-        handle, self.path = tempfile.mkstemp(prefix="sluice-side-")
+        handle, self.path = tempfile.mkstemp(prefix="sluice-side-", dir=sluice.shared_folder())
         os.close(handle)
         self.command = [os.path.join(sluice.BIN, "bench-stamp"), self.path, "@NUMBER@"]
 

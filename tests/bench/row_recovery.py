@@ -20,7 +20,7 @@ class Traces:
     """Each start of a job is a line: its number and pid."""
 
     def __init__(self):
-        handle, self.path = tempfile.mkstemp(prefix="sluice-starts-")
+        handle, self.path = tempfile.mkstemp(prefix="sluice-starts-", dir=sluice.shared_folder())
         os.close(handle)
         self.command = ["/bin/sh", "-c", 'echo "$1 $$" >>"$0"; exec sleep 600', self.path,
                         "@NUMBER@"]

@@ -9,6 +9,7 @@ import row_latency
 import row_memory
 import row_output
 import row_recovery
+import row_shares
 import row_submit
 import row_throughput
 
@@ -23,4 +24,5 @@ ROWS = {
     "recovery": row_recovery.run,
     "output": row_output.run,
     "idle": row_idle.run,
+    "shares": row_shares.run,
 }
