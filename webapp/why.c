@@ -102,7 +102,7 @@ enum err_code job_why(struct request *req, struct err *err)
         rc = why_store_read(req->web->store, job, req->web->cfg->fleet_lease_ms, &why, err);
     if (rc)
         return rc;
-    const struct why_facts facts = {job, &why, bus_publisher_state(req->web->pub)};
+    const struct why_facts facts = {job, &why, bus_publisher_state(req->web->pub), &req->who};
     why_tell(&facts, &text);
     if (text.starved)
         return err_set(err, ERR_NOMEM, "out of memory");

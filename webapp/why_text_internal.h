@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WEBAPP_WHY_TEXT_INTERNAL_H
+#define WEBAPP_WHY_TEXT_INTERNAL_H
+
+/* why_text_internal: what the files of why_text share: why_active.c (waiting, or owned by a worker)
+ * and why_ended.c (held, paused or ended). Threads: any. Memory: none. */
+
+#include "webapp/next_step.h"
+#include "webapp/why_text.h"
+
+#define SECOND_US INT64_C(1000000)
+
+typedef void why_tell_fn(const struct why_facts *facts, struct buf *text);
+
+why_tell_fn why_tell_active;
+why_tell_fn why_tell_blocked;
+why_tell_fn why_tell_paused;
+why_tell_fn why_tell_finished;
+why_tell_fn why_tell_cancelled;
+why_tell_fn why_tell_failed;
+
+/* "3.2 s", "5 min", "2 h 10 min", "4 d 3 h" */
+void why_add_span(struct buf *text, int64_t us);
+/* " for 3.2 s": since it came to its state; nothing if that is not known. */
+void why_add_since(const struct why_facts *facts, struct buf *text);
+/* The condition as a part of a sentence. */
+void why_add_meaning(const struct why_facts *facts, struct buf *text);
+void why_add_plain_reason(const struct why_facts *facts, struct buf *text);
+void why_add_reason(const struct why_facts *facts, struct buf *text); /* " (the reason)" */
+const char *why_plural(uint32_t count);
+
+#endif
