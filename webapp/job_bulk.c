@@ -26,6 +26,8 @@ struct tally {
     uint64_t cancelled;
     uint64_t asked;
     json_t *failures;
+    json_t *found; /* of a dry run of a search: what it would act on */
+    char cursor[CURSOR_TEXT_SIZE];
     struct audit_refusals refusals;
     int64_t until_ms; /* what is not done then is left for another request */
 };
@@ -197,18 +199,35 @@ static enum err_code narrow(const struct request *req, struct job_search *search
     return ERR_OK;
 }
 
+/* By these ids a caller acts on what a person has seen, and on nothing that came since. */
+static void preview(const struct request *req, const struct job_search *search,
+                    const struct job_list *list, struct tally *tally)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        const struct job *job = list->items[i];
+        json_array_append_new(tally->found,
+                              json_pack("{s:o,s:s,s:s,s:s}", "id", view_uuid(&job->id), "name",
+                                        job->name, "owner", job->owner, "status",
+                                        job_state_text(job->status)));
+    }
+    if (list->more)
+        cursor_write(&req->web->cursor_key, buf_sv(&search->name), &list->last, tally->cursor);
+}
+
 static enum err_code cancel_found(const struct request *req, const struct wish *wish,
-                                  const struct job_query *query, struct tally *tally,
+                                  const struct job_search *search, struct tally *tally,
                                   struct err *err)
 {
+    const struct job_query *query = &search->query;
     struct job_list list = {0};
     enum err_code rc = job_store_count(req->web->store, query, COUNT_MAX + 1, &tally->matched, err);
-    if (rc || wish->dry_run)
-        return rc;
-    rc = check_count(wish, tally->matched, err);
+    if (rc == ERR_OK && !wish->dry_run)
+        rc = check_count(wish, tally->matched, err);
     if (rc == ERR_OK)
         rc = job_store_list(req->web->store, query, &list, err);
-    for (size_t i = 0; rc == ERR_OK && i < list.count && has_time(tally); i++)
+    if (rc == ERR_OK && wish->dry_run)
+        preview(req, search, &list, tally);
+    for (size_t i = 0; rc == ERR_OK && !wish->dry_run && i < list.count && has_time(tally); i++)
         rc = cancel_one(req, list.items[i], tally, err);
     job_list_done(&list);
     return rc;
@@ -231,11 +250,15 @@ static void reply_tally(struct request *req, const struct wish *wish, struct tal
                   LOG_S("user", req->who.user), LOG_U("matched", tally->matched),
                   LOG_U("cancelled", tally->cancelled), LOG_U("asked", tally->asked),
                   LOG_U("failed", failed));
-    reply_json(req, MHD_HTTP_OK,
-               json_pack("{s:o,s:I,s:I,s:I,s:O,s:o}", "matched", count_view(tally->matched),
-                         "cancelled", (json_int_t)tally->cancelled, "asked",
-                         (json_int_t)tally->asked, "failed", (json_int_t)failed, "failures",
-                         tally->failures, "remaining", count_view(left)));
+    json_t *view =
+        json_pack("{s:o,s:I,s:I,s:I,s:O,s:o}", "matched", count_view(tally->matched), "cancelled",
+                  (json_int_t)tally->cancelled, "asked", (json_int_t)tally->asked, "failed",
+                  (json_int_t)failed, "failures", tally->failures, "remaining", count_view(left));
+    if (wish->dry_run && !wish->ids) {
+        json_object_set(view, "found", tally->found);
+        json_object_set_new(view, "nextCursor", view_text(tally->cursor));
+    }
+    reply_json(req, MHD_HTTP_OK, view);
 }
 
 static enum err_code search_and_cancel(struct request *req, const struct wish *wish,
@@ -255,7 +278,7 @@ static enum err_code search_and_cancel(struct request *req, const struct wish *w
     if (rc == ERR_OK)
         rc = job_search_begin(req, &search, &hold, err);
     if (rc == ERR_OK)
-        rc = cancel_found(req, wish, &search.query, tally, err);
+        rc = cancel_found(req, wish, &search, tally, err);
     audit_refusals_end(req, &tally->refusals);
     if (rc == ERR_OK)
         reply_tally(req, wish, tally);
@@ -266,8 +289,10 @@ enum err_code jobs_cancel(struct request *req, struct err *err)
 {
     JSON_AUTO json_t *root = NULL;
     JSON_AUTO json_t *failures = json_array();
+    JSON_AUTO json_t *found = json_array();
     struct wish wish = {0};
     struct tally tally = {.failures = failures,
+                          .found = found,
                           .until_ms =
                               clock_mono_ms() + (int64_t)req->web->cfg->web_deadline_ms / 2};
     enum err_code rc = request_json(req, &root, err);

@@ -4,7 +4,7 @@ import { check, close, faultsOf, given, open, run, shoot, visit } from "./page.m
 
 const EMPTY = {
   overview: ["/overview", "none"],
-  jobs: ["/jobs", "No job is like this"],
+  jobs: ["/jobs", "No matching jobs"],
   recovery: ["/recovery", "No job is blocked"],
   queues: ["/queues", "takes what no other takes"],
   dead: ["/dead", "Every message was delivered"],
@@ -57,7 +57,7 @@ await run(async (browser) => {
     await visit(page, "/jobs", "No connection to the service");
     await look(page, "jobs-unreachable", dark);
     await page.unroute("**/v1/**");
-    await page.getByText("No job is like this").waitFor(); // it asks again by itself
+    await page.getByText("No matching jobs").waitFor(); // it asks again by itself
     await close(page);
   }
 });

@@ -53,7 +53,7 @@ async function allHaveGoneOn(page) {
   await screen(page, "Jobs");
   await page.getByLabel("Filter").fill("name LIKE 'align-%' AND status <> 'FINISHED'");
   await press(page, "Search");
-  await page.getByText("No job is like this").waitFor({ timeout: 90000 });
+  await page.getByText("No matching jobs").waitFor({ timeout: 90000 });
 }
 
 async function whatDoesThisDeadMessageSayAndReplayIt(page) {

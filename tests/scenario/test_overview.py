@@ -144,6 +144,24 @@ def test_jobs_that_a_search_finds_are_cancelled(ann, parked):
     assert waiting(ann, name="herd") == []
 
 
+def test_what_a_search_was_seen_to_find_is_cancelled_and_nothing_else(ann, parked):
+    seen = park(ann, 5, name="flock")
+    path = "/v1/jobs:cancel?queue=parked&name=flock&limit=3"
+    first = ann.post(path, {"dryRun": True}).expect(200).json
+    assert first["matched"]["count"] == 5 and first["found"][0] == {
+        "id": seen[0], "name": "flock", "owner": "ann", "status": "PENDING"}
+    second = ann.post(f"{path}&cursor={first['nextCursor']}", {"dryRun": True}).expect(200).json
+    found = [job["id"] for job in first["found"] + second["found"]]
+    assert found == seen and second["nextCursor"] is None
+    late = park(ann, 1, name="flock")[0]
+    ann.cancel(seen[1]).expect(200)
+    answer = ann.post("/v1/jobs:cancel", {"ids": found}).expect(200).json
+    assert answer["cancelled"] == 4 and [job["id"] for job in answer["failures"]] == [seen[1]]
+    assert "found" not in answer
+    assert [job["id"] for job in waiting(ann, name="flock")] == [late]
+    ann.cancel(late).expect(200)
+
+
 def test_a_job_that_cannot_be_cancelled_is_told_by_itself(site, web, ann, olga, parked):
     mine, ended = park(ann, 2)
     ann.cancel(ended).expect(200)

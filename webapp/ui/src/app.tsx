@@ -87,7 +87,7 @@ function Signed(): JSX.Element {
   useLayoutEffect(() => {
     helpOpen.value = false;
     dismiss();
-  }, [place.value.parts.join("/")]);
+  }, [href(place.value.parts, Object.fromEntries(place.value.query))]);
   useEffect(() => {
     const first = offered.value[0];
     if (!place.value.parts.length && first) location.replace(href([first.path]));

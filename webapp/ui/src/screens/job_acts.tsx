@@ -71,7 +71,9 @@ export function ManyActs({ jobs, chosen, onDone }: { jobs: readonly Job[]; chose
   const selected = jobs.filter((job) => chosen.has(job.id));
   return (
     <div class="acts" role="group" aria-label="Selected jobs">
-      <span class="number muted">{chosen.size > 0 ? `${counted(chosen.size)} selected` : `${counted(jobs.length)} on this page`}</span>
+      <span class="number muted">
+        {selected.length > 0 ? `${counted(selected.length)} selected` : `${counted(jobs.length)} on this page`}
+      </span>
       {acts.map((act) => {
         const fitting = selected.filter((job) => act.fits(job) && mayOn(act.route, job.owner));
         return (

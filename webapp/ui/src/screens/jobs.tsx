@@ -5,7 +5,8 @@ import { useState } from "preact/hooks";
 import { call } from "../api/client";
 import type { Job } from "../generated/contract";
 import { useLive } from "../live";
-import { adjust, href, place } from "../route";
+import { adjust, go, href, place } from "../route";
+import { filterOf, isJobId, isWords, queryOf, STATE_GROUPS, statusText, type Search } from "../search";
 import { Condition, State } from "../view/state";
 import { FilterBox, useCheck } from "../view/filter_box";
 import { Empty, Loaded } from "../view/notice";
@@ -17,16 +18,6 @@ import { CancelAll } from "./job_cancel_all";
 import { useColumns } from "./job_columns";
 
 const PAGE = 50;
-const GROUPS: readonly (readonly [string, string])[] = [
-  ["All", ""],
-  ["Waiting", "PENDING,QUEUED"],
-  ["Running", "PROCESSING_INPUTS,STAGING_INPUTS,STAGING_JOB,SUBMITTING_JOB,RUNNING,ARCHIVING"],
-  ["Blocked", "BLOCKED,PAUSED"],
-  ["Finished", "FINISHED"],
-  ["Failed", "FAILED"],
-  ["Cancelled", "CANCELLED"],
-];
-
 const columns: readonly Column<Job>[] = [
   { key: "name", head: "Name", wide: true, cell: (job) => <a href={href(["jobs", job.id])}>{job.name}</a> },
   { key: "status", head: "State", cell: (job) => <State of={job.status} /> },
@@ -44,14 +35,17 @@ const columns: readonly Column<Job>[] = [
 const FIRST = ["name", "status", "condition", "queue", "owner", "created", "took"];
 
 async function checkFilter(text: string, signal: AbortSignal): Promise<readonly string[]> {
-  if (text) await call("job_list", { query: { filter: text, limit: 1 }, signal });
+  const filter = filterOf(text);
+  if (filter && !isJobId(text)) await call("job_list", { query: { filter, limit: 1 }, signal });
   return [];
 }
 
 function StateTabs({ status }: { status: string }): JSX.Element {
+  const isGroup = STATE_GROUPS.some(([, states]) => states === status);
+  const groups = isGroup ? STATE_GROUPS : [...STATE_GROUPS, [statusText(status), status] as const];
   return (
     <div class="tabs" role="group" aria-label="State">
-      {GROUPS.map(([name, states]) => (
+      {groups.map(([name, states]) => (
         <button
           key={name}
           type="button"
@@ -65,23 +59,34 @@ function StateTabs({ status }: { status: string }): JSX.Element {
   );
 }
 
+function NoJobs({ more }: { more: boolean }): JSX.Element {
+  return (
+    <Empty title={more ? "No matching jobs so far: the next page goes on" : "No matching jobs"}>
+      <p>
+        Choose “All”, make the filter wider, or submit one: <code>sluice run -- echo hello</code>
+      </p>
+    </Empty>
+  );
+}
+
 /** The list of one search; a new search begins at its first page. */
-function JobPages({ filter, status, hidden }: { filter: string; status: string; hidden: boolean }): JSX.Element {
+function JobPages({ search, ready }: { search: Search; ready: boolean }): JSX.Element {
   const pages = usePages();
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const [shown, chooser] = useColumns(columns, FIRST);
-  const query = { filter, status, hidden: hidden || undefined };
+  const query = queryOf(search);
   const live = useLive(JSON.stringify([query, pages.cursor]), (signal) =>
     call("job_list", { query: { ...query, cursor: pages.cursor, limit: PAGE }, signal }),
   );
   const jobs = live.value?.jobs ?? [];
+  if (live.fault?.problem.position) return <p class="muted">No list: the filter has a mistake, which is shown above.</p>;
   return (
     <Loaded live={live}>
       {(list) => (
         <>
           <div class="bar">
             <ManyActs jobs={jobs} chosen={chosen} onDone={() => (setChosen(new Set()), live.reload())} />
-            <CancelAll search={query} onDone={live.reload} />
+            <CancelAll search={search} ready={ready} onDone={live.reload} />
             {chooser}
             {pages.control(list.nextCursor)}
           </div>
@@ -91,13 +96,7 @@ function JobPages({ filter, status, hidden }: { filter: string; status: string; 
             rows={list.jobs}
             idOf={(job) => job.id}
             selection={{ chosen, onChange: setChosen }}
-            empty={
-              <Empty title={list.nextCursor ? "No job is like this so far: the next page goes on" : "No job is like this"}>
-                <p>
-                  Choose “All”, make the filter wider, or submit one: <code>sluice run -- echo hello</code>
-                </p>
-              </Empty>
-            }
+            empty={<NoJobs more={Boolean(list.nextCursor)} />}
           />
         </>
       )}
@@ -105,39 +104,69 @@ function JobPages({ filter, status, hidden }: { filter: string; status: string; 
   );
 }
 
+/** What is typed belongs to the search that was in force then: another one is in the box at once. */
+function useDraft(text: string): [string, (typed: string) => void] {
+  const [draft, setDraft] = useState({ of: text, typed: text });
+  if (draft.of !== text) setDraft({ of: text, typed: text });
+  return [draft.of === text ? draft.typed : text, (typed) => setDraft({ of: text, typed })];
+}
+
+function goodText(text: string): JSX.Element | string {
+  if (isJobId(text)) return "This is the id of a job: Search opens it.";
+  if (!isWords(text)) return "This filter is valid.";
+  return (
+    <>
+      Jobs with this in their name, or as owner, queue, application or tag: <code>{filterOf(text)}</code>
+    </>
+  );
+}
+
 export function Jobs(): JSX.Element {
   const { query } = place.value;
-  const filter = query.get("filter") ?? "";
-  const status = query.get("status") ?? "";
-  const hidden = query.get("hidden") === "true";
-  const [text, setText] = useState(filter);
-  const check = useCheck(text, checkFilter);
-  const search = (): void => adjust({ filter: text.trim() || undefined });
+  const text = query.get("filter") ?? "";
+  const search: Search = { text, status: query.get("status") ?? "", hidden: query.get("hidden") === "true" };
+  const [draft, setDraft] = useDraft(text);
+  const check = useCheck(draft, checkFilter);
+  const ready = draft.trim() === text;
+  const run = (): void => {
+    if (check?.fault) return;
+    if (isJobId(draft)) go(["jobs", draft.trim().toLowerCase()]);
+    else adjust({ filter: draft.trim() || undefined });
+  };
   return (
     <>
       <h1>Jobs</h1>
       <div class="search">
         <FilterBox
           id="filter"
-          label="Filter"
-          text={text}
+          label="Search: words, the id of a job, or a filter"
+          text={draft}
           check={check}
-          placeholder="owner = 'anna' AND memoryMB > 16000"
-          onText={setText}
-          onEnter={search}
+          placeholder="align, or owner = 'anna' AND memoryMB > 16000"
+          good={goodText(draft)}
+          onText={setDraft}
+          onEnter={run}
         />
-        <button type="button" class="main" disabled={Boolean(check?.fault)} onClick={search}>
+        <button type="button" class="main" disabled={Boolean(check?.fault)} onClick={run}>
           Search
         </button>
       </div>
+      {!ready && (
+        <p class="pending" role="status">
+          Not searched yet. The list is still that of {text ? <code>{text}</code> : "no filter"}.{" "}
+          <button type="button" class="link" onClick={() => setDraft(text)}>
+            Undo
+          </button>
+        </p>
+      )}
       <div class="bar">
-        <StateTabs status={status} />
+        <StateTabs status={search.status} />
         <label class="inline">
-          <input type="checkbox" checked={hidden} onChange={() => adjust({ hidden: hidden ? undefined : "true" })} />
-          hidden ones too
+          <input type="checkbox" checked={search.hidden} onChange={() => adjust({ hidden: search.hidden ? undefined : "true" })} />
+          Include hidden
         </label>
       </div>
-      <JobPages key={`${filter}\n${status}\n${hidden}`} filter={filter} status={status} hidden={hidden} />
+      <JobPages key={JSON.stringify(search)} search={search} ready={ready} />
     </>
   );
 }

@@ -12,11 +12,14 @@ interface Question {
   /** What the button says: a verb and its count. */
   readonly act: string;
   readonly danger?: boolean;
-  /** Does it; a fault keeps the question open. The text is told afterwards. */
+  /** Does it; a fault keeps the question open. The text is shown afterwards. */
   readonly run: () => Promise<string>;
 }
 
-const question = signal<Question | null>(null);
+/** Something that has to be read, with nothing to decide. */
+type Message = Pick<Question, "title" | "body">;
+
+const question = signal<Question | Message | null>(null);
 const fault = signal<Fault | null>(null);
 const busy = signal(false);
 const said = signal("");
@@ -25,6 +28,11 @@ export function ask(asked: Question): void {
   fault.value = null;
   busy.value = false;
   question.value = asked;
+}
+
+export function inform(title: string, body: ComponentChildren): void {
+  fault.value = null;
+  question.value = { title, body };
 }
 
 /** Whoever goes elsewhere has not said yes. */
@@ -39,15 +47,18 @@ export function tell(text: string): void {
   }, 8000);
 }
 
+/** Another question may have been asked meanwhile: that one stays. */
 async function confirm(asked: Question): Promise<void> {
   busy.value = true;
+  fault.value = null;
   try {
     tell(await asked.run());
-    question.value = null;
+    if (question.value === asked) question.value = null;
   } catch (error) {
-    fault.value = faultOf(error);
+    if (question.value === asked) fault.value = faultOf(error);
+    else tell(faultOf(error).message);
   }
-  busy.value = false;
+  if (question.value === asked || question.value === null) busy.value = false;
 }
 
 export function Dialog(props: { title: string; onClose: () => void; children: ComponentChildren }): JSX.Element {
@@ -74,16 +85,18 @@ export function Questions(): JSX.Element {
           {fault.value && <FaultNotice fault={fault.value} />}
           <div class="acts">
             <button type="button" onClick={dismiss}>
-              Keep as it is
+              {"run" in asked ? "Keep as it is" : "Close"}
             </button>
-            <button
-              type="button"
-              class={asked.danger ? "danger" : "main"}
-              disabled={busy.value}
-              onClick={() => void confirm(asked)}
-            >
-              {asked.act}
-            </button>
+            {"run" in asked && (
+              <button
+                type="button"
+                class={asked.danger ? "danger" : "main"}
+                disabled={busy.value}
+                onClick={() => void confirm(asked)}
+              >
+                {asked.act}
+              </button>
+            )}
           </div>
         </Dialog>
       )}

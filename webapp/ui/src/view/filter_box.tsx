@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Text in the filter language, checked while it is written: the mistake is marked in the text
 // itself, and told below it.
-import type { JSX } from "preact";
+import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { faultOf, type Fault } from "../api/client";
 
@@ -54,12 +54,20 @@ function Marked({ text, offset }: { text: string; offset: number }): JSX.Element
   );
 }
 
+function told(check: Check | null, text: string, good: ComponentChildren): ComponentChildren {
+  if (check?.fault) return check.fault.message;
+  if (check?.warnings.length) return check.warnings.join("; ");
+  return check && text ? good : "\u00a0";
+}
+
 export function FilterBox(props: {
   id: string;
   label: string;
   text: string;
   check: Check | null;
   placeholder?: string;
+  /** What is below the box when the text is well. */
+  good?: ComponentChildren;
   onText: (text: string) => void;
   onEnter?: () => void;
 }): JSX.Element {
@@ -90,7 +98,7 @@ export function FilterBox(props: {
         />
       </div>
       <p id={`${id}-told`} class={fault ? "told bad" : "told"} aria-live="polite">
-        {fault ? fault.message : check?.warnings.length ? check.warnings.join("; ") : check && text ? "This filter is valid." : "\u00a0"}
+        {told(check, text, props.good ?? "This filter is valid.")}
       </p>
     </div>
   );
