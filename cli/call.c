@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/cli.h"
 
-#include "cli/profile.h"
-
 #include <ctype.h>
 #include <stdarg.h>
 
@@ -51,17 +49,20 @@ void cli_url_add(struct buf *url, const char *text)
 }
 
 /* A person reads the sentence, the place and where to look it up. */
-int cli_problem(const struct http_answer *answer)
+int cli_problem(const struct cli *cli, const struct http_answer *answer)
 {
     CLI_JSON_AUTO json_t *problem = json_loadb(buf_text(&answer->body), answer->body.len, 0, NULL);
     const char *detail = cli_text(problem, "detail");
     const char *code = cli_text(problem, "code");
     const json_t *first = json_array_get(json_object_get(problem, "errors"), 0);
     const char *pointer = cli_text(first, "pointer");
+    char expired[64] = "";
     if (!*detail)
         return cli_fail(CLI_REFUSED, "the service answered with status %ld", answer->status);
-    BUF_AUTO struct buf text = BUF_INIT(answer->body.len + 16);
-    buf_add_text(&text, detail);
+    if (answer->status == 401) /* the service does not say so to strangers */
+        site_tell_expiry(&cli->site, expired, sizeof(expired));
+    BUF_AUTO struct buf text = BUF_INIT(answer->body.len + 256);
+    buf_addf(&text, "%s%s%s", detail, *expired ? "; " : "", expired);
     if (*pointer)
         buf_addf(&text, " (at %s)", pointer);
     if (*code)
@@ -74,39 +75,19 @@ int cli_problem(const struct http_answer *answer)
     return status;
 }
 
-/* The token of the profile goes to the service that it was written for, and nowhere else. */
-static const char *find_token(const struct cli *cli, const struct profile *profile, const char *url)
-{
-    if (*cli->cfg->client_token || !*profile->token || http_is_same_place(url, profile->url))
-        return *cli->cfg->client_token ? cli->cfg->client_token : profile->token;
-    (void)cli_fail(CLI_USAGE,
-                   "no token for %s: the token of the profile is for %s only; set SLUICE_TOKEN",
-                   url, profile->url);
-    return NULL;
-}
-
 struct http *cli_http(struct cli *cli)
 {
     struct err err = {0};
-    struct profile profile = {0};
     if (cli->http)
         return cli->http;
-    if (!*cli->cfg->client_url || !*cli->cfg->client_token)
-        profile_load(&profile);
-    const char *url = *cli->cfg->client_url ? cli->cfg->client_url : profile.url;
-    if (!*url) {
-        (void)cli_fail(CLI_USAGE, "no address: set SLUICE_URL and SLUICE_TOKEN, or start a "
-                                  "service on this machine with 'sluice dev'");
+    if (site_choose(cli, &cli->site) != CLI_DONE)
         return NULL;
-    }
-    const char *token = find_token(cli, &profile, url);
-    if (!token)
-        return NULL;
-    if (http_open(url, token, cli->cfg->client_timeout_ms, &cli->http, &err))
+    const char *ca = *cli->cfg->client_tls_ca ? cli->cfg->client_tls_ca : cli->site.ca;
+    if (http_open(cli->site.url, cli->site.token, cli->cfg->client_timeout_ms, &cli->http, &err))
         (void)cli_fail_err(CLI_NO_CONNECTION, &err);
     else
-        http_use_tls(cli->http, cli_value(cli, "ca", cli->cfg->client_tls_ca),
-                     cli->cfg->client_tls_cert, cli->cfg->client_tls_key);
+        http_use_tls(cli->http, cli_value(cli, "ca", ca), cli->cfg->client_tls_cert,
+                     cli->cfg->client_tls_key);
     return cli->http;
 }
 
@@ -119,7 +100,7 @@ int cli_send(struct cli *cli, const struct http_request *request, struct http_an
         return CLI_USAGE;
     if (http_send(http, request, ret_answer, &err))
         return cli_fail_err(CLI_NO_CONNECTION, &err);
-    return ret_answer->status < 300 ? CLI_DONE : cli_problem(ret_answer);
+    return ret_answer->status < 300 ? CLI_DONE : cli_problem(cli, ret_answer);
 }
 
 int cli_call(struct cli *cli, const char *method, const char *path, const json_t *body,
@@ -169,7 +150,7 @@ int cli_read_to_change(struct cli *cli, const char *path, json_t **ret_now, char
     if (answer.status == 404)
         return CLI_DONE;
     if (answer.status != 200)
-        return cli_problem(&answer);
+        return cli_problem(cli, &answer);
     *ret_now = json_loadb(buf_text(&answer.body), answer.body.len, 0, NULL);
     (void)snprintf(ret_match, size, "If-Match: %s", answer.etag);
     return CLI_DONE;

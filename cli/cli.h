@@ -6,6 +6,7 @@
  * otherwise. Results go to stdout, messages to stderr. */
 
 #include "cli/http.h"
+#include "cli/site.h"
 #include "common/base/err.h"
 #include "common/config/config.h"
 
@@ -26,6 +27,7 @@ struct cli {
     int operand_count;
     enum cli_output output;
     struct http *http; /* opened at the first request */
+    struct site site;  /* where that goes, and as whom */
 };
 
 struct cli_command {
@@ -61,7 +63,7 @@ uint32_t cli_number(const struct cli *cli, const char *name, uint32_t otherwise,
 int cli_fail(int status, const char *format, ...) PRINTF_LIKE(2, 3);
 int cli_fail_err(int status, const struct err *err);
 
-/* The request with the profile's address and token. On a problem it is told on stderr and the exit
+/* The request to the chosen site. On a problem it is told on stderr and the exit
  * status is answered (CLI_REFUSED, CLI_NO_CONNECTION); CLI_DONE: *ret_json (may be NULL when the
  * answer has no JSON body) is the caller's to drop. body may be NULL. */
 int cli_call(struct cli *cli, const char *method, const char *path, const json_t *body,
@@ -82,7 +84,7 @@ int cli_put_changed(struct cli *cli, const char *path, const json_t *body, const
 /* POST <base><operand>/<what> for each operand, "operand: told" for each that was done. All are
  * tried; the first refusal is the exit status. */
 int cli_act_on_each(struct cli *cli, const char *base, const char *what, const char *told);
-int cli_problem(const struct http_answer *answer);
+int cli_problem(const struct cli *cli, const struct http_answer *answer);
 struct http *cli_http(struct cli *cli); /* NULL after telling why */
 
 /* Adds text to a URL, percent-encoded (RFC 3986 unreserved characters stay). */

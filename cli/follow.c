@@ -108,7 +108,7 @@ static int follow_round(struct cli *cli, struct stream *streams, size_t count)
         /* 503 and a cut connection are tried again; a refusal is final */
         long answered = transfers[i].answer.status;
         if (answered >= 400 && answered < 500 && status == CLI_DONE)
-            status = cli_problem(&transfers[i].answer);
+            status = cli_problem(cli, &transfers[i].answer);
         http_answer_done(&transfers[i].answer);
     }
     return status;

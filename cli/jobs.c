@@ -163,7 +163,11 @@ int cmd_whoami(struct cli *cli)
 {
     CLI_JSON_AUTO json_t *me = NULL;
     int status = cli_call(cli, "GET", "/v1/whoami", NULL, &me);
-    if (status == CLI_DONE)
-        cli_print_object(cli, me, "user");
+    if (status != CLI_DONE)
+        return status;
+    (void)json_object_set_new(me, "site", json_string(cli->site.url));
+    (void)json_object_set_new(me, "context",
+                              *cli->site.name ? json_string(cli->site.name) : json_null());
+    cli_print_object(cli, me, "user");
     return status;
 }

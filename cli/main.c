@@ -13,6 +13,7 @@
 
 static struct config_flag common_flags[] = {
     {.name = "output", .letter = 'o', .argument = "FORMAT", .doc = "table, json or name"},
+    {.name = "context", .argument = "NAME", .doc = "the site to talk to ('sluice context ls')"},
     {.name = "ca", .argument = "FILE", .doc = "CA certificates to check the service by"},
     {.name = "help", .letter = 'h', .doc = "what the command does and takes"},
     {.name = NULL},
@@ -72,8 +73,8 @@ static void print_all_help(FILE *out)
         (void)snprintf(line, sizeof(line), "%s %s", command->name, command->operands);
         (void)fprintf(out, "  %-36s %s\n", line, command->doc);
     }
-    (void)fputs("\n'sluice COMMAND --help' tells more. Address and token come from SLUICE_URL and\n"
-                "SLUICE_TOKEN, or from the profile that 'sluice dev' wrote.\n",
+    (void)fputs("\n'sluice COMMAND --help' tells more. Address and token come from --context,\n"
+                "SLUICE_URL and SLUICE_TOKEN, SLUICE_CONTEXT, or the current context.\n",
                 out);
 }
 
@@ -185,6 +186,7 @@ int main(int argc, char **argv)
     };
     int status = run_command(&cli, &args);
     http_free(cli.http);
+    site_done(&cli.site);
     config_free(cli.cfg);
     if (fflush(stdout) != 0 && status == CLI_DONE)
         status = cli_fail(CLI_REFUSED, "the output could not be written");

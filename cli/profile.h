@@ -2,9 +2,9 @@
 #ifndef CLI_PROFILE_H
 #define CLI_PROFILE_H
 
-/* profile: address and token of the service that `sluice dev` started, in
- * $XDG_CONFIG_HOME/sluice/profile.json (default ~/.config), mode 0600. SLUICE_URL and SLUICE_TOKEN,
- * and flags and files of the configuration, go before it. */
+/* profile: address and token of the service that `sluice dev` started: profile.json in its state
+ * folder, mode 0600, which ./dev reads. Former versions kept one in $XDG_CONFIG_HOME/sluice too;
+ * contexts (cli/contexts.h) have taken its place. Threads: owner. */
 
 #include "common/base/err.h"
 

@@ -3,9 +3,11 @@
 
 #include "cli/dev/stack.h"
 
+#include "cli/contexts.h"
 #include "cli/profile.h"
 #include "common/auth/auth_sign.h"
 #include "common/base/fs.h"
+#include "common/base/log.h"
 #include "common/base/uuid.h"
 #include "common/store/account.h"
 #include "common/store/migrate.h"
@@ -196,16 +198,20 @@ enum err_code stack_setup(struct stack *stack, char **ret_token, struct err *err
         rc = make_token(stack, ret_token, err);
     if (rc)
         return rc;
-    char folder[STACK_PATH_SIZE];
     struct profile profile = {0};
     struct err ignored = {0};
     (void)snprintf(profile.url, sizeof(profile.url), "%s", stack->url);
     (void)snprintf(profile.token, sizeof(profile.token), "%s", *ret_token);
     (void)snprintf(profile.tenant, sizeof(profile.tenant), DEV_TENANT);
     rc = profile_write(stack->state, &profile, err);
-    /* the user's own profile is a convenience: a home that cannot be written is no fault */
-    if (rc == ERR_OK && profile_folder(folder, sizeof(folder)))
-        (void)!profile_write(folder, &profile, &ignored);
+    const struct contexts_dev dev = {.state = stack->state,
+                                     .url = stack->url,
+                                     .token = *ret_token,
+                                     .tenant = DEV_TENANT,
+                                     .port = stack->children[CHILD_WEB].port};
+    /* The user's own context is a convenience: a home that cannot be written is no fault. */
+    if (rc == ERR_OK && contexts_keep_dev(&dev, &ignored))
+        log_err("dev.context.failed", &ignored);
     return rc;
 }
 

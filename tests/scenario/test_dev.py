@@ -56,10 +56,31 @@ class Dev:
     def run_job(self):
         return self.sluice("run", "--", "echo", "well")
 
+    def know(self, current, *names):
+        """Contexts of other sites, before or beside our own; answers what is kept by then."""
+        path = os.path.join(self.folder, ".config/sluice/contexts.json")
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        kept = {"contexts": {}}
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as text:
+                kept = json.load(text)
+        for name in names:
+            kept["contexts"][name] = {"url": "http://127.0.0.1:9", "token": "x", "tenant": "demo",
+                                      "state": f"/elsewhere/{name}"}
+        kept |= {"current": current} if current else {}
+        with open(path, "w", encoding="utf-8") as out:
+            json.dump(kept, out)
+        return kept
+
+    def contexts(self):
+        return {context["name"]: context
+                for context in json.loads(self.sluice("context", "ls", "-o", "json").stdout)}
+
 
 @pytest.fixture(scope="module")
 def stack():
     made = Dev()
+    made.know(None, "state")  # of another checkout, whose folder has the same name
     done = made.dev("--detach")
     try:
         assert done.returncode == 0, done.stderr
@@ -67,6 +88,15 @@ def stack():
     finally:
         made.dev("--stop")
         shutil.rmtree(made.folder, ignore_errors=True)
+
+
+def test_it_has_a_context_of_its_own_and_is_the_current_site_if_there_was_none(stack):
+    port = stack.processes()["sluice-web"][1]
+    found = stack.contexts()
+    assert set(found) == {"state", f"state-{port}"}
+    assert found["state"]["url"] == "http://127.0.0.1:9" and not found["state"]["current"]
+    assert found[f"state-{port}"]["current"] and found[f"state-{port}"]["user"] == "admin"
+    assert json.loads(stack.sluice("whoami", "-o", "json").stdout)["context"] == f"state-{port}"
 
 
 def mariadb(stack, user, text, password=""):
@@ -136,3 +166,15 @@ def test_a_server_that_never_stays_up_ends_it_with_a_reason(stack):
         return not now
     wait_until("the end", strike, 120)
     assert "epmd ended 6 times" in stack.log("dev")
+
+
+def test_a_site_that_is_chosen_stays_chosen_when_another_starts(stack):
+    wait_until("the end of the one before", lambda: not stack.processes(), 60)
+    kept = stack.know("prod", "prod")["contexts"]
+    done = stack.dev("--detach")
+    assert done.returncode == 0, done.stderr
+    found = stack.contexts()
+    assert set(found) == set(kept) and [name for name in found if found[name]["current"]] == ["prod"]
+    own = next(name for name in found if name.startswith("state-"))
+    assert found[own]["url"] == f"http://127.0.0.1:{stack.processes()['sluice-web'][1]}"
+    assert stack.sluice("run", "--context", own, "--", "echo", "well").stdout == "well\n"
