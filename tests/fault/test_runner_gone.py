@@ -38,7 +38,8 @@ def test_a_run_that_the_next_runner_does_not_know_is_lost_and_begins_again(fresh
 def test_a_kill_that_is_lost_is_asked_for_again(fresh):
     """The run is nobody's by its row: the next worker of this name ends it, and starts another."""
     with injected("F-2 former", fresh) as hit:
-        lost = ";".join(["runner.kill.lost=fail@1"] * 2)  # the first two calls
+        # The first two calls are lost; the thread that discards it comes too late to help.
+        lost = ";".join(["runner.kill.lost=fail@1"] * 2 + ["worker.discard=sleep:20000@1"])
         ann, traces, worker, job, shell = start(fresh, fleet_lease_ms=60000, fault=lost)
         worker.kill9()
         fresh.sql("UPDATE jobs SET owner_worker = NULL")
