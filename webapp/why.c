@@ -25,6 +25,11 @@ static json_t *queue_view(const struct why_facts *facts)
     json_object_set_new(view, "silent", json_integer(queue->silent));
     json_object_set_new(view, "slots", json_integer(queue->slots));
     json_object_set_new(view, "busy", json_integer(queue->busy));
+    json_object_set_new(view, "drained", json_integer(queue->drained));
+    json_object_set_new(view, "enabled", json_boolean(queue->enabled));
+    json_object_set_new(view, "beatAgeSeconds",
+                        queue->workers > queue->silent ? json_real((double)queue->beat_age_us / 1e6)
+                                                       : json_null());
     json_object_set_new(view, "broker", json_string(broker_word(facts->broker)));
     return view;
 }
@@ -73,6 +78,21 @@ static json_t *outcome_view(const struct job *job, const struct why *why)
     return view;
 }
 
+/* What is not known is null. */
+static void put_estimate(const struct why_facts *facts, json_t *view)
+{
+    const struct why_queue *queue = &facts->why->queue;
+    int64_t at_us = why_estimate_us(facts);
+    json_object_set_new(view, "estimatedStart", view_time(at_us));
+    json_object_set_new(
+        view, "estimateBasis",
+        at_us
+            ? json_pack("{s:I,s:I,s:f,s:I,s:i}", "jobsBefore", (json_int_t)queue->ahead, "slots",
+                        (json_int_t)queue->usable, "medianRunSeconds", (double)queue->run_us / 1e6,
+                        "runs", (json_int_t)queue->runs, "windowSeconds", 3600)
+            : json_null());
+}
+
 static json_t *data_view(const struct why_facts *facts)
 {
     const struct job *job = facts->job;
@@ -80,6 +100,8 @@ static json_t *data_view(const struct why_facts *facts)
     json_t *view = outcome_view(job, why);
     if (job_state_is_active(job->status) && !job->has_owner)
         json_object_set_new(view, "queue", queue_view(facts));
+    if (job->status == JOB_PENDING)
+        put_estimate(facts, view);
     if (why->has_worker)
         json_object_set_new(view, "worker", owner_view(&why->worker));
     if (job->status == JOB_RUNNING && why->since_us != 0) {

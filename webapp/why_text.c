@@ -2,6 +2,7 @@
 #include "webapp/why_text_internal.h"
 
 #include <inttypes.h>
+#include <time.h>
 
 /* "3.2 s", "5 min", "2 h 10 min", "4 d 3 h" */
 void why_add_span(struct buf *text, int64_t us)
@@ -17,6 +18,18 @@ void why_add_span(struct buf *text, int64_t us)
         buf_addf(text, "%" PRId64 " h %" PRId64 " min", s / 3600, s % 3600 / 60);
     else
         buf_addf(text, "%" PRId64 " d %" PRId64 " h", s / 86400, s % 86400 / 3600);
+}
+
+void why_add_clock(struct buf *text, int64_t at_us, int64_t now_us)
+{
+    const int64_t day_us = 86400 * SECOND_US;
+    const time_t at_s = (time_t)(at_us / SECOND_US);
+    char clock[24];
+    struct tm at;
+    bool today = at_us / day_us == now_us / day_us;
+    if (gmtime_r(&at_s, &at) &&
+        strftime(clock, sizeof(clock), today ? "%H:%M:%S" : "%Y-%m-%d %H:%M", &at) > 0)
+        buf_addf(text, "%s UTC", clock);
 }
 
 void why_add_since(const struct why_facts *facts, struct buf *text)

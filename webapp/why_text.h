@@ -19,5 +19,8 @@ struct why_facts {
 
 /* Adds sentences, the last with its full stop; there is one for every state. */
 void why_tell(const struct why_facts *facts, struct buf *text);
+/* When a job that waits for a slot is likely to start; 0: not known. Basis: the jobs before it, the
+ * slots of workers that take jobs, and the median of what ran on its queue in the last hour. */
+MUST_USE int64_t why_estimate_us(const struct why_facts *facts);
 
 #endif

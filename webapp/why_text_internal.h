@@ -2,8 +2,8 @@
 #ifndef WEBAPP_WHY_TEXT_INTERNAL_H
 #define WEBAPP_WHY_TEXT_INTERNAL_H
 
-/* why_text_internal: what the files of why_text share: why_active.c (waiting, or owned by a worker)
- * and why_ended.c (held, paused or ended). Threads: any. Memory: none. */
+/* why_text_internal: what the files of why_text share: why_waiting.c, why_active.c (owned by a
+ * worker) and why_ended.c (held, paused or ended). Threads: any. Memory: none. */
 
 #include "webapp/next_step.h"
 #include "webapp/why_text.h"
@@ -13,6 +13,7 @@
 typedef void why_tell_fn(const struct why_facts *facts, struct buf *text);
 
 why_tell_fn why_tell_active;
+why_tell_fn why_tell_waiting;
 why_tell_fn why_tell_blocked;
 why_tell_fn why_tell_paused;
 why_tell_fn why_tell_finished;
@@ -21,6 +22,8 @@ why_tell_fn why_tell_failed;
 
 /* "3.2 s", "5 min", "2 h 10 min", "4 d 3 h" */
 void why_add_span(struct buf *text, int64_t us);
+/* "14:02:11 UTC", of another day "2026-11-22 14:02 UTC" */
+void why_add_clock(struct buf *text, int64_t at_us, int64_t now_us);
 /* " for 3.2 s": since it came to its state; nothing if that is not known. */
 void why_add_since(const struct why_facts *facts, struct buf *text);
 /* The condition as a part of a sentence. */

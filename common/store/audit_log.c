@@ -148,3 +148,20 @@ enum err_code audit_log_list(struct store *store, const struct audit_query *quer
     ret_list->items = rows_take(&rows);
     return ERR_OK;
 }
+
+enum err_code audit_log_newest(struct store *store, const char *tenant, const char *action,
+                               const char *subject, struct audit_act *ret_act, struct err *err)
+{
+    struct audit_act act = {0};
+    bool found = false;
+    const struct reading reading = {
+        .stmt = DB_AUDIT_LOG_NEWEST,
+        .args = DB_ARGS(db_text(tenant), db_u64(AUDIT_LOOK_MAX), db_text(action), db_text(subject)),
+        .cols = DB_COLS(COL_TEXT(act.actor), COL_I64(&act.age_us))};
+    enum err_code rc = read_one(store, &reading, &found, err);
+    if (rc == ERR_OK && !found)
+        rc = err_set(err, ERR_NOT_FOUND, "nobody did %s to %s lately", action, subject);
+    if (rc == ERR_OK)
+        *ret_act = act;
+    return rc;
+}

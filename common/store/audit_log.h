@@ -71,4 +71,15 @@ struct audit_list {
 MUST_USE enum err_code audit_log_list(struct store *store, const struct audit_query *query,
                                       struct audit_list *ret_list, struct err *err);
 
+struct audit_act {
+    char actor[USER_SIZE];
+    int64_t age_us; /* ago, by the database's clock */
+};
+/* Who did this to it last, of the tenant's newest AUDIT_LOOK_MAX entries. ERR_NOT_FOUND: nobody, as
+ * far as these go. */
+#define AUDIT_LOOK_MAX 2000u
+MUST_USE enum err_code audit_log_newest(struct store *store, const char *tenant, const char *action,
+                                        const char *subject, struct audit_act *ret_act,
+                                        struct err *err);
+
 #endif

@@ -3,9 +3,6 @@
 
 #include "common/store/job_row.h"
 
-/* Rows of waiting jobs that are looked at, of whatever queue. */
-#define LOOK_MAX (2 * WHY_AHEAD_MAX)
-
 struct look {
     const struct job *job;
     uint32_t lease_ms;
@@ -18,39 +15,6 @@ static enum err_code read_since(struct txn *txn, struct look *look, struct err *
     return db_one(txn->db, DB_WHY_SINCE,
                   DB_ARGS(db_text(job_state_text(look->job->status)), db_uuid(&look->job->id)),
                   DB_COLS(COL_I64(&look->why.now_us), COL_I64(&look->why.since_us)), &found, err);
-}
-
-static enum err_code read_ahead(struct txn *txn, struct look *look, struct err *err)
-{
-    const struct job *job = look->job;
-    struct why_queue *queue = &look->why.queue;
-    uint64_t looked_at = 0;
-    uint64_t ahead = 0;
-    bool found = false;
-    enum err_code rc = db_one(
-        txn->db, DB_WHY_AHEAD,
-        DB_ARGS(db_text(job->queue), db_text(job->tenant), db_uuid(&job->id), db_u64(LOOK_MAX)),
-        DB_COLS(COL_U64(&looked_at), COL_U64(&ahead)), &found, err);
-    queue->ahead_more = ahead > WHY_AHEAD_MAX || looked_at >= LOOK_MAX;
-    queue->ahead = (uint32_t)(ahead > WHY_AHEAD_MAX ? WHY_AHEAD_MAX : ahead);
-    return rc;
-}
-
-static enum err_code read_queue(struct txn *txn, struct look *look, struct err *err)
-{
-    const struct job *job = look->job;
-    struct why_queue *queue = &look->why.queue;
-    bool found = false;
-    enum err_code rc = db_one(
-        txn->db, DB_WHY_QUEUE,
-        DB_ARGS(db_text(job->tenant), db_text(job->queue), db_i64((int64_t)look->lease_ms * 1000),
-                db_i64((int64_t)look->lease_ms * 1000), db_text(job->tenant), db_text(job->queue)),
-        DB_COLS(COL_BOOL(&queue->exists), COL_U32(&queue->workers), COL_U32(&queue->silent),
-                COL_U32(&queue->slots), COL_U32(&queue->busy), COL_U32(&queue->free)),
-        &found, err);
-    if (rc == ERR_OK && job->status == JOB_PENDING)
-        rc = read_ahead(txn, look, err);
-    return rc;
 }
 
 static enum err_code read_blocked(struct txn *txn, struct look *look, struct err *err)
@@ -76,8 +40,6 @@ static enum err_code read_why(struct txn *txn, void *ctx, struct err *err)
     const struct job *job = look->job;
     look->why = (struct why){.lease_ms = look->lease_ms};
     enum err_code rc = read_since(txn, look, err);
-    if (rc == ERR_OK && job_state_is_active(job->status))
-        rc = read_queue(txn, look, err);
     if (rc == ERR_OK && job->status == JOB_BLOCKED)
         rc = read_blocked(txn, look, err);
     return rc;
@@ -88,6 +50,10 @@ enum err_code why_store_read(struct store *store, const struct job *job, uint32_
 {
     struct look look = {.job = job, .lease_ms = lease_ms};
     enum err_code rc = store_once(store, read_why, &look, err);
+    if (rc == ERR_OK && job_state_is_active(job->status))
+        rc = why_queue_read(store, job->tenant, job->queue, lease_ms, &look.why.queue, err);
+    if (rc == ERR_OK && job->status == JOB_PENDING)
+        rc = why_queue_ahead(store, job, &look.why.queue, err);
     if (rc == ERR_OK && job->has_owner) {
         struct err gone = {0};
         rc = worker_store_get(store, job->tenant, &job->owner_worker, &look.why.worker, &gone);

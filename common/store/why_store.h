@@ -8,20 +8,7 @@
 #include "common/model/job.h"
 #include "common/store/recovery_store.h"
 #include "common/store/store.h"
-#include "common/store/worker_store.h"
-
-#define WHY_AHEAD_MAX 1000 /* jobs before it are counted so far */
-
-struct why_queue { /* of a job that waits for a slot */
-    bool exists;
-    uint32_t ahead; /* jobs of its queue that wait and were submitted before it */
-    bool ahead_more;
-    uint32_t workers; /* live, for its queue */
-    uint32_t silent;  /* of these, with a beat older than the lease */
-    uint32_t slots;
-    uint32_t busy;
-    uint32_t free; /* of workers that take messages */
-};
+#include "common/store/why_queue.h"
 
 struct why_blocked {
     struct uuid recovery;

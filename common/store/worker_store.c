@@ -307,3 +307,21 @@ enum err_code worker_store_get(struct store *store, const char *tenant, const st
     free(rows);
     return rc;
 }
+
+enum err_code worker_store_of_queue(struct store *store, const char *tenant, const char *queue,
+                                    bool live, struct worker_row *ret_row, struct err *err)
+{
+    struct worker_row *rows = NULL;
+    size_t count = 0;
+    const struct db_arg of = db_text(tenant);
+    const struct db_arg name = db_text(queue);
+    enum err_code rc = select_workers(
+        store, live ? DB_WORKER_OF_QUEUE : DB_WORKER_GONE_FROM_QUEUE,
+        live ? DB_ARGS(of, name) : DB_ARGS(of, name, of, name, of, name), &rows, &count, err);
+    if (rc == ERR_OK && count == 0)
+        rc = err_set(err, ERR_NOT_FOUND, "no worker serves queue %s", queue);
+    if (rc == ERR_OK)
+        *ret_row = rows[0];
+    free(rows);
+    return rc;
+}

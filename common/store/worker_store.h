@@ -94,5 +94,10 @@ MUST_USE enum err_code worker_store_list(struct store *store, const char *tenant
 MUST_USE enum err_code worker_store_get(struct store *store, const char *tenant,
                                         const struct uuid *worker, struct worker_row *ret_row,
                                         struct err *err);
+/* Of those that serve a queue: the live one that was heard of last, or the one that was there last
+ * of those that are not live any more. ERR_NOT_FOUND. */
+MUST_USE enum err_code worker_store_of_queue(struct store *store, const char *tenant,
+                                             const char *queue, bool live,
+                                             struct worker_row *ret_row, struct err *err);
 
 #endif

@@ -1,9 +1,18 @@
 # SPDX-License-Identifier: MIT
 """What is said of jobs that wait, of queues, workers and losses: tests/support/explained_where.py."""
 
+import datetime
+import re
+import signal
+
 import pytest
 
 from explained import explained
+from jobs import Traces
+from waiting import wait_until
+
+SPAN = re.compile(r"has waited for \d+(\.\d)? (s|min)")
+NOTHING = "There is nothing to do"
 
 
 @pytest.fixture(name="web", scope="module")
@@ -21,16 +30,176 @@ def fixture_ann(site, web):
     return site.client(web)
 
 
+@pytest.fixture(name="bob", scope="module")
+def fixture_bob(site, web):
+    return site.client(web, "bob")
+
+
+def told(client, job):
+    return client.get(f"/v1/jobs/{job}/why").expect(200).json
+
+
 def why(client, job):
-    return client.get(f"/v1/jobs/{job}/why").expect(200).json["why"]
+    return told(client, job)["why"]
 
 
-def test_no_worker(root, ann):
-    root.put_queue("alone", 1, "'alone' IN tags").expect(201)
-    job = ann.submit("true", tags=["alone"])
+def wait_why(client, job, part):
+    """The answer as soon as this is said."""
+    def said():
+        text = why(client, job)
+        return text if part in text else None
+    return wait_until(lambda: f"'{part}' in: {why(client, job)}", said)
+
+
+def queue(root, name):
+    root.put_queue(name, 1 + len(root.get("/v1/queues").json["queues"]), f"'{name}' IN tags").expect(201)
+    return {"tags": [name]}
+
+
+def busy(client, traces, name, where):
+    """A job that runs until it is let go."""
+    job = client.submit(*traces.command(name), **where)
+    client.wait_status(job, "RUNNING")
+    return job
+
+
+def test_no_worker(site, root, ann):
+    where = queue(root, "alone")
+    worker = site.worker("alone")
+    host = root.get("/v1/workers").json["workers"][0]["host"]
+    assert worker.stop() == 0
+    job = ann.submit("true", **where)
     with explained("no worker") as row:
-        row.said(why(ann, job), cause=["queue 'alone'", "no worker serves"],
-                 limit=["it is the next"], step=["Ask an administrator of this site to start one."],
-                 never=["sluice-worker", "busy"])
-        row.said(why(root, job), step=["Start one: 'sluice-worker --tenant acme --queue alone'."])
+        row.said(why(ann, job), cause=["queue 'alone'", "no worker serves", f"'alone-1' of host {host}, was stopped"],
+                 limit=["it is the next", SPAN, re.compile(r"was heard of \d+\.\d s ago")],
+                 step=["Ask an administrator of this site to start one."], never=["sluice-worker", "busy"])
+        row.said(why(root, job), step=["Start one: 'sluice-worker --tenant acme --queue alone'."], never=["Ask"])
     ann.cancel(job).expect(200)
+
+
+def test_a_line(site, root, ann, bob, tmp_path):
+    where = queue(root, "line")
+    traces = Traces(str(tmp_path / "t"))
+    worker = site.worker("line", slots=1)
+    runs = busy(ann, traces, "a", where)
+    mine = [client.submit("true", **where) for client in (ann, bob, bob, ann)][-1]
+    wait_until("the slot to be counted", lambda: told(ann, mine)["data"]["queue"]["busy"] == 1)
+    with explained("behind others") as row:
+        row.said(why(ann, mine),
+                 cause=["3 jobs are before it (2 of bob, 1 of ann)", "1 of 1 slots of its 1 worker are busy",
+                        re.compile(r"\(as of \d+\.\d s ago\)")],
+                 limit=["1 of 1 slots", SPAN],
+                 step=[NOTHING, "Ask an administrator of this site to start a further worker"],
+                 never=["it should start"])  # nothing has ended here, so nothing is known
+        row.said(why(root, mine), step=["'sluice-worker --tenant acme --queue line'"])
+    assert told(ann, mine)["data"]["estimatedStart"] is None
+    assert told(ann, mine)["data"]["estimateBasis"] is None
+    traces.open()
+    ann.wait_status(mine, "FINISHED")
+    ann.wait_status(runs, "FINISHED")
+    estimate(site, ann, where, tmp_path)
+    assert worker.stop() == 0
+
+
+def estimate(site, ann, where, tmp_path):
+    """Five jobs have run here."""
+    traces = Traces(str(tmp_path / "u"))
+    runs = busy(ann, traces, "b", where)
+    site.sql("UPDATE jobs SET started_at = ended_at - INTERVAL 20 SECOND WHERE queue = 'line' "
+             "AND status = 'FINISHED'")
+    waits = [ann.submit("true", **where) for _ in range(3)]
+    wait_until("the slot to be counted", lambda: told(ann, waits[0])["data"]["queue"]["busy"] == 1)
+    answer = told(ann, waits[-1])
+    with explained("when will it start") as row:
+        row.said(answer["why"], cause=["A job took 20 s here (median of 5 that ended in the last hour)"],
+                 limit=["2 jobs are before it", "it should start in about 50 s, at ",
+                        re.compile(r"at \d\d:\d\d:\d\d UTC")], step=[NOTHING])
+    data = answer["data"]
+    assert data["estimateBasis"] == {"jobsBefore": 2, "slots": 1, "medianRunSeconds": 20.0, "runs": 5,
+                                     "windowSeconds": 3600}
+    estimated = datetime.datetime.fromisoformat(data["estimatedStart"].replace("Z", "+00:00"))
+    assert 0 < (estimated - datetime.datetime.now(datetime.timezone.utc)).total_seconds() <= 50
+    assert told(ann, runs)["data"].get("estimatedStart") is None
+    traces.open()
+    for job in waits:
+        ann.wait_status(job, "FINISHED")
+
+
+def test_a_drained_worker(site, web, root, ann):
+    where = queue(root, "drained")
+    worker = site.worker("drained")
+    row_of = next(row for row in root.get("/v1/workers").json["workers"] if row["queue"] == "drained")
+    olga = site.client(web, "olga", "operator")
+    olga.post(f"/v1/workers/{row_of['id']}/drain").expect(200)
+    job = ann.submit("true", **where)
+    with explained("drained worker") as row:
+        row.said(why(ann, job), cause=[f"its only worker 'drained-1' of host {row_of['host']} was drained by olga"],
+                 limit=[re.compile(r"by olga \d+\.\d s ago"), SPAN],
+                 step=["Ask an operator of this site to let it take jobs again."],
+                 never=["busy", "free slot has", NOTHING, "sluice undrain"])
+        row.said(why(olga, job), step=[f"Let it take jobs again: 'sluice undrain {row_of['id']}'."])
+    assert told(ann, job)["data"]["queue"]["drained"] == 1
+    olga.post(f"/v1/workers/{row_of['id']}/undrain").expect(200)
+    ann.wait_status(job, "FINISHED")
+    assert worker.stop() == 0
+
+
+def test_a_disabled_queue(site, root, ann, tmp_path):
+    where = queue(root, "shut")
+    traces = Traces(str(tmp_path / "t"))
+    worker = site.worker("shut", slots=1)
+    runs = busy(ann, traces, "a", where)
+    job = ann.submit("true", **where)
+    wait_until("the slot to be counted", lambda: told(ann, job)["data"]["queue"]["busy"] == 1)
+    given = root.get("/v1/queues/shut").json
+    root.put("/v1/queues/shut", {"priority": given["priority"], "filter": given["filter"], "enabled": False}).expect(200)
+    with explained("disabled queue") as row:
+        row.said(why(ann, job), cause=["The queue was disabled by root", "no new jobs come to it, those on it still run",
+                                       "slots of its 1 worker are busy"],
+                 limit=["1 of 1 slots", re.compile(r"by root \d+\.\d s ago")], step=[NOTHING])
+    assert told(ann, job)["data"]["queue"]["enabled"] is False
+    traces.open()
+    ann.wait_status(job, "FINISHED")
+    ann.wait_status(runs, "FINISHED")
+    assert worker.stop() == 0
+
+
+def test_a_lost_message(fresh):
+    ann = fresh.client(fresh.web())
+    job = ann.submit("true")
+    wait_until("its message to be confirmed", lambda: fresh.count("outbox") == 0)
+    with fresh.amqp() as link:
+        link.purge("sluice.acme.submit.default")
+    fresh.worker()
+    with explained("lost message") as row:
+        row.said(wait_why(ann, job, "lost"),
+                 cause=["it is the next and a slot is free, so the broker seems to have lost its message"],
+                 limit=["sluice-recovery sends it again within two leases (4 s)", SPAN],
+                 step=["there is nothing to do."], never=["waits for a free slot", "for a free slot", "busy"])
+
+
+def test_a_silent_worker(site, web, ann, root):
+    where = queue(root, "mute")
+    patient = site.client(site.web(name="patient", fleet_lease_ms=30000), "ann")
+    worker = site.worker("mute", slots=1)
+    worker.signal(signal.SIGSTOP)
+    try:
+        job = ann.submit("true", **where)
+        host = root.get("/v1/workers").json["workers"][0]["host"]
+        with explained("silent worker") as row:
+            row.said(wait_why(ann, job, "silent"), cause=[f"its worker 'mute-1' of host {host} has been silent for"],
+                     limit=[re.compile(r"silent for \d+\.\d s, longer than the lease of 2\.0 s")],
+                     step=["Ask an administrator of this site to look at its host, or start another worker."],
+                     never=["busy", NOTHING, "a slot is free"])
+            row.said(why(root, job), step=["Look at its host, or start another worker: 'sluice-worker --tenant acme"])
+        # A service with another lease: half of it has passed, and not the whole.
+        site.sql("UPDATE workers SET beat_at = UTC_TIMESTAMP(6) - INTERVAL 16 SECOND WHERE queue = 'mute'")
+        with explained("worker misses beats") as row:
+            row.said(why(patient, job), cause=["it has not been heard of"],
+                     limit=[re.compile(r"heard of for 1\d s and is given up after 30 s")], step=[NOTHING],
+                     never=["longer than the lease"])
+    finally:
+        worker.signal(signal.SIGCONT)
+    ann.wait_status(job, "FINISHED")
+    assert worker.alive() and web.alive()
+    assert worker.stop() == 0

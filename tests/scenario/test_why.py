@@ -2,6 +2,7 @@
 """Why a job is where it is: plain words, and the data behind it, from submission to the end."""
 
 import json
+import re
 import time
 
 import pytest
@@ -30,14 +31,19 @@ def why(client, job):
     return answer
 
 
+def spanless(text):
+    """Two answers differ by the time between them."""
+    return re.sub(r"\d+(\.\d)? (s|min)", "SPAN", text)
+
+
 def test_without_a_worker_the_command_that_starts_one_is_told(ann):
     first, second = ann.submit("true", tags=["idle"]), ann.submit("true", tags=["idle"])
     told = why(ann, second)
     assert "1 job is before it" in told["why"]
     assert "Ask an administrator of this site to start one" in told["why"]
     assert told["data"]["queue"] | {"broker": "up"} == {
-        "name": "idle", "exists": True, "ahead": 1, "aheadIsAll": True, "workers": 0, "silent": 0,
-        "slots": 0, "busy": 0, "broker": "up"}
+        "name": "idle", "exists": True, "enabled": True, "ahead": 1, "aheadIsAll": True, "workers": 0,
+        "silent": 0, "drained": 0, "slots": 0, "busy": 0, "beatAgeSeconds": None, "broker": "up"}
     assert "it is the next" in why(ann, first)["why"]
     ann.cancel(first).expect(200)
     assert "ann cancelled it before it had begun" in why(ann, first)["why"]
@@ -69,7 +75,8 @@ def test_from_a_full_queue_to_the_end(site, web, ann, tmp_path):
     wait_until("the slot to be counted", lambda: why(ann, waits)["data"]["queue"]["busy"] == 1)
     assert "1 of 1 slots of its 1 worker are busy" in why(ann, waits)["why"]
     said = site.run("why", waits, client=ann)
-    assert said.returncode == 0 and said.stdout.strip() == why(ann, waits)["why"]
+    assert said.returncode == 0
+    assert spanless(said.stdout.strip()) == spanless(why(ann, waits)["why"])
     said = site.run("why", waits, "-o", "json", client=ann)
     assert json.loads(said.stdout)["status"] == "PENDING"
     traces.open()

@@ -15,7 +15,9 @@ static void begin(enum job_state status)
     job = (struct job){
         .tenant = "acme", .queue = "long", .status = status, .max_seconds = 600, .attempts = 1};
     why = (struct why){.now_us = INT64_C(2000000000000000), .since_us = INT64_C(1999999999000000)};
-    why.queue = (struct why_queue){.exists = true, .workers = 2, .slots = 8, .busy = 8};
+    why.lease_ms = 20000;
+    why.queue =
+        (struct why_queue){.exists = true, .enabled = true, .workers = 2, .slots = 8, .busy = 8};
 }
 
 static const char *told(enum bus_state broker)
@@ -64,7 +66,10 @@ static void a_waiting_job_knows_its_place(void **unused)
 {
     (void)unused;
     begin(JOB_PENDING);
-    has(told(BUS_UP), "it is the next; 8 of 8 slots of its 2 workers are busy");
+    why.queue.beat_age_us = 4 * INT64_C(1000000);
+    has(told(BUS_UP),
+        "It has waited for 1.0 s for a free slot on queue 'long', it is the next; 8 of "
+        "8 slots of its 2 workers are busy (as of 4.0 s ago). There is nothing to do");
     why.queue.ahead = 1;
     has(told(BUS_UP), "1 job is before it");
     why.queue.ahead = WHY_AHEAD_MAX;
@@ -72,19 +77,82 @@ static void a_waiting_job_knows_its_place(void **unused)
     has(told(BUS_UP), "more than 1000 jobs are before it");
     why.queue.ahead = 12;
     has(told(BUS_UP), "at least 12 jobs are before it");
+    why.queue.ahead_more = false;
+    why.queue.owners[0] = (struct why_owner){"ann", 8};
+    why.queue.owners[1] = (struct why_owner){"bob", 3};
+    why.queue.owner_count = 2;
+    has(told(BUS_UP), "12 jobs are before it (8 of ann, 3 of bob, 1 of others)");
     has(told(BUS_DOWN), "the broker cannot be reached");
     has(told(BUS_BLOCKED), "short of memory or disk");
-    why.queue.silent = 2;
-    has(told(BUS_UP), "its 2 workers have not been heard of");
+    why.queue.enabled = false;
+    has(told(BUS_UP), "The queue was disabled: no new jobs come to it, those on it still run.");
     why.queue = (struct why_queue){.exists = false};
     has(told(BUS_UP), "was deleted");
+    assert_null(strstr(told(BUS_UP), "disabled"));
+}
+
+static void the_workers_of_a_waiting_job_are_told_as_they_are(void **unused)
+{
+    (void)unused;
+    begin(JOB_PENDING);
+    why.queue.has_worker = true;
+    why.queue.worker =
+        (struct worker_row){.name = "w1", .host = "node7", .beat_age_us = INT64_C(25000000)};
+    why.queue.workers = why.queue.silent = 1;
+    has(told(BUS_UP), "its worker 'w1' of host node7 has been silent for 25 s, longer than the "
+                      "lease of 20 s. Ask an administrator");
+    why.queue.workers = why.queue.silent = 2;
+    has(told(BUS_UP), "its 2 workers have been silent, the last for 25 s");
+    why.queue.silent = 1;
+    why.queue.drained = 1;
+    has(told(BUS_UP), "1 of them is drained, 1 of them is silent for longer than the lease");
+    why.queue.silent = 0;
+    why.queue.beat_age_us = INT64_C(12000000);
+    has(told(BUS_UP), "one of them has not been heard of for 12 s and is given up after 20 s");
+    why.queue.workers = why.queue.drained = 3;
+    has(told(BUS_UP), "its 3 workers are drained and take no jobs");
+    why.queue.workers = why.queue.drained = 1;
+    assert_null(strstr(told(BUS_UP), " by "));
+    (void)snprintf(why.queue.drain.actor, sizeof(why.queue.drain.actor), "olga");
+    has(told(BUS_UP), "its only worker 'w1' of host node7 was drained by olga 0.0 s ago and takes");
+}
+
+static void the_start_is_estimated_when_enough_is_known(void **unused)
+{
+    (void)unused;
+    begin(JOB_PENDING);
+    why.queue = (struct why_queue){.exists = true,
+                                   .enabled = true,
+                                   .workers = 1,
+                                   .slots = 2,
+                                   .busy = 2,
+                                   .usable = 2,
+                                   .ahead = 4,
+                                   .runs = 3,
+                                   .run_us = INT64_C(20000000)};
+    const struct why_facts facts = {&job, &why, BUS_UP, &asker};
+    assert_int_equal(why_estimate_us(&facts), why.now_us + INT64_C(45000000));
+    has(told(BUS_UP), "A job took 20 s here (median of 3 that ended in the last hour): it should "
+                      "start in about 45 s, at 03:34:05 UTC");
+    why.queue.runs = 2; /* too few */
+    assert_int_equal(why_estimate_us(&facts), 0);
+    assert_null(strstr(told(BUS_UP), "should start"));
+    why.queue.runs = 3;
+    why.queue.usable = 0;
+    assert_int_equal(why_estimate_us(&facts), 0);
+    why.queue.usable = 2;
+    why.queue.ahead_more = true;
+    assert_int_equal(why_estimate_us(&facts), 0);
+    why.queue.ahead_more = false;
+    job.status = JOB_RUNNING;
+    assert_int_equal(why_estimate_us(&facts), 0);
 }
 
 static void a_user_is_told_whom_to_ask_and_an_administrator_the_command(void **unused)
 {
     (void)unused;
     begin(JOB_PENDING);
-    why.queue = (struct why_queue){.exists = true};
+    why.queue = (struct why_queue){.exists = true, .enabled = true};
     has(told(BUS_UP),
         "no worker serves this queue. Ask an administrator of this site to start one.");
     assert_null(strstr(told(BUS_UP), "sluice-worker"));
@@ -99,12 +167,13 @@ static void a_job_that_no_free_slot_gets_is_said_to_be_sent_again(void **unused)
 {
     (void)unused;
     begin(JOB_PENDING);
-    why.lease_ms = 20000;
     why.queue.busy = 0;
     why.queue.free = 8;
     job.updated_us = why.now_us - INT64_C(6000000);
-    has(told(BUS_UP), "the broker may have lost its message: sluice-recovery sends it again within "
-                      "two leases (40 s)");
+    has(told(BUS_UP),
+        "It has waited for 1.0 s on queue 'long', it is the next and a slot is free, so "
+        "the broker seems to have lost its message. sluice-recovery sends it again "
+        "within two leases (40 s): there is nothing to do.");
     job.updated_us = why.now_us - INT64_C(4000000); /* it may be on its way */
     assert_null(strstr(told(BUS_UP), "lost"));
     job.updated_us = why.now_us - INT64_C(6000000);
@@ -184,6 +253,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(every_state_and_condition_has_one_sentence),
         TEST(a_waiting_job_knows_its_place),
+        TEST(the_workers_of_a_waiting_job_are_told_as_they_are),
+        TEST(the_start_is_estimated_when_enough_is_known),
         TEST(a_user_is_told_whom_to_ask_and_an_administrator_the_command),
         TEST(a_job_that_no_free_slot_gets_is_said_to_be_sent_again),
         TEST(an_owned_job_names_its_worker),
