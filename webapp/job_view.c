@@ -82,6 +82,21 @@ static void put_what_it_is(json_t *view, const struct job *job)
     json_object_set_new(view, "visible", json_boolean(job->visible));
 }
 
+static json_t *seconds_between(int64_t from_us, int64_t until_us)
+{
+    if (!from_us || !until_us)
+        return json_null();
+    return json_real(until_us > from_us ? (double)(until_us - from_us) / 1e6 : 0);
+}
+
+/* All three times are the database's. One that ended unstarted has waited until its end. */
+static void put_durations(json_t *view, const struct job *job)
+{
+    int64_t waited_us = job->started_us ? job->started_us : job->ended_us;
+    json_object_set_new(view, "waitSeconds", seconds_between(job->created_us, waited_us));
+    json_object_set_new(view, "runSeconds", seconds_between(job->started_us, job->ended_us));
+}
+
 static void put_where_it_is(json_t *view, const struct job *job)
 {
     json_object_set_new(view, "status", json_string(job_state_text(job->status)));
@@ -101,6 +116,7 @@ static void put_where_it_is(json_t *view, const struct job *job)
     json_object_set_new(view, "updated", view_time(job->updated_us));
     json_object_set_new(view, "started", view_time(job->started_us));
     json_object_set_new(view, "ended", view_time(job->ended_us));
+    put_durations(view, job);
 }
 
 static void put_text(char *ret_text, size_t size, const char *text)

@@ -7,6 +7,7 @@
 
 #define JSON_TYPE "application/json"
 #define RETRY_AFTER_S "2"
+#define REAL_DIGITS 15 /* as many as any decimal number keeps: 4.376 is not 4.3760000000000003 */
 
 static void set_reply(struct request *req, struct reply reply)
 {
@@ -41,7 +42,7 @@ static void reply_bytes(struct request *req, unsigned status, const char *type, 
 
 static void reply_document(struct request *req, unsigned status, const char *type, json_t *root)
 {
-    char *text = root ? json_dumps(root, JSON_COMPACT) : NULL;
+    char *text = root ? json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(REAL_DIGITS)) : NULL;
     json_decref(root);
     reply_bytes(req, status, type, text, text ? strlen(text) : 0);
 }

@@ -88,6 +88,7 @@ static enum phase_result unstart(struct run *run)
 static enum phase_result take_answer(struct run *run, const struct runner_job *held)
 {
     run->exited = held->exited;
+    run->started_us = held->started_boot_us;
     run->record = held->record;
     if (!held->exited || !held->record.start_error[0])
         return PHASE_DONE;

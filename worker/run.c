@@ -70,6 +70,7 @@ void run_found(struct run *run, const struct runner_job *found)
     run->started = true;
     run->runner_fence = found->fence;
     run->exited = found->exited;
+    run->started_us = found->started_boot_us;
     run->record = found->record;
     set_run(run, found->run);
 }
@@ -188,10 +189,18 @@ enum err_code run_claim(struct run *run, bool from_owner, bool charge_loss, cons
     return rc;
 }
 
+static uint64_t us_since(int64_t boot_us)
+{
+    int64_t now_us = clock_boot_us();
+    return now_us > boot_us ? (uint64_t)(now_us - boot_us) : 0;
+}
+
 enum err_code run_commit(struct run *run, struct err *err)
 {
     if (run->note_count == 0)
         return ERR_OK;
+    for (size_t i = 0; i < run->note_count && run->started_us; i++)
+        run->notes[i].ago_us = us_since(run->started_us);
     enum err_code rc = job_writer_move(run->w->writer, &run->hold, run->job->status,
                                        (struct job_moves){run->notes, run->note_count}, NULL, err);
     if (rc == ERR_OK) {

@@ -46,6 +46,7 @@ struct run {
     unsigned runner_opened;      /* runner_link_opened() when the runner had it */
     bool started;                /* the runner holds it, or may: it was asked */
     bool exited;                 /* record is filled */
+    int64_t started_us;          /* of its process, clock_boot_us(); 0: not known */
     struct runner_record record;
     struct environment environment;
     bool patient; /* a shortage of the host ends nothing yet */

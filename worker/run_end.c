@@ -21,6 +21,22 @@
 
 static const struct retry end_retry = {100, 5000};
 
+/* Since the process ended, as of now. A runner that was started anew does not know when that was by
+ * the clock of this boot; the wall clock may be wrong, but the duration of the run is not. */
+static uint64_t us_since_end(const struct runner_record *record)
+{
+    int64_t ago_us = record->ended_boot_us ? clock_boot_us() - record->ended_boot_us
+                                           : clock_wall_us() - record->ended_us;
+    return ago_us > 0 ? (uint64_t)ago_us : 0;
+}
+
+static void set_times(const struct runner_record *record, struct job_outcome *row)
+{
+    row->timed = record->ended_us && !record->start_error[0];
+    row->since_end_us = us_since_end(record);
+    row->run_us = record->run_us ? record->run_us : record->wall_ms * 1000;
+}
+
 static struct job_outcome outcome_row(const struct run *run)
 {
     const struct runner_record *record = &run->record;
@@ -35,6 +51,7 @@ static struct job_outcome outcome_row(const struct run *run)
         return row;
     }
     row.run_fence = run->run;
+    set_times(record, &row);
     row.has_exit_code = record->exit_code >= 0 && !record->signal && !record->start_error[0];
     row.exit_code = row.has_exit_code ? record->exit_code : 0;
     row.term_signal = record->signal;
@@ -45,9 +62,9 @@ static struct job_outcome outcome_row(const struct run *run)
 
 static enum phase_result commit_end(struct run *run)
 {
-    struct job_outcome row = outcome_row(run);
     int64_t start_us = clock_mono_us();
     for (uint32_t tries = 1;; tries++) {
+        struct job_outcome row = outcome_row(run);
         struct err err = {0};
         enum err_code rc =
             job_writer_move(run->w->writer, &run->hold, run->job->status,

@@ -24,9 +24,14 @@ int64_t clock_mono_ms(void)
     return clock_mono_us() / 1000;
 }
 
+int64_t clock_boot_us(void)
+{
+    return replaced_boot_us ? replaced_boot_us() : read_us(CLOCK_BOOTTIME);
+}
+
 int64_t clock_boot_ms(void)
 {
-    return (replaced_boot_us ? replaced_boot_us() : read_us(CLOCK_BOOTTIME)) / 1000;
+    return clock_boot_us() / 1000;
 }
 
 int64_t clock_wall_us(void)

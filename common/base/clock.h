@@ -16,6 +16,7 @@
 
 int64_t clock_mono_ms(void);
 int64_t clock_mono_us(void);
+int64_t clock_boot_us(void);
 int64_t clock_boot_ms(void); /* CLOCK_BOOTTIME: never compared with clock_mono_ms() */
 int64_t clock_wall_us(void); /* since 1970-01-01 UTC */
 int64_t clock_wall_s(void);

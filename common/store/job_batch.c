@@ -129,6 +129,11 @@ static enum job_state last_of(const struct job_claim *claim)
     return claim->moves[claim->move_count - 1].to;
 }
 
+static bool claim_runs(const struct job_claim *claim)
+{
+    return moves_find(JOB_RUNNING, claim->moves, claim->move_count) != NULL;
+}
+
 static bool same_owner(const struct uuid *a, const struct uuid *b)
 {
     return a == b || (a && b && uuid_eq(a, b));
@@ -141,8 +146,7 @@ static bool claims_alike(const struct job_write *a, const struct job_write *b)
     return uuid_eq(&one->worker, &other->worker) &&
            same_owner(one->from_worker, other->from_worker) &&
            one->charge_loss == other->charge_loss && last_of(one) == last_of(other) &&
-           moves_reach(JOB_RUNNING, one->moves, one->move_count) ==
-               moves_reach(JOB_RUNNING, other->moves, other->move_count);
+           claim_runs(one) == claim_runs(other);
 }
 
 static void add_rows(struct args *args, const struct together *group)
@@ -168,7 +172,7 @@ static enum db_stmt_id claim_together(const struct together *group, struct step 
     add(args, db_uuid(&first->worker));
     add(args, db_u64(first->charge_loss));
     add(args, db_text(job_state_text(last_of(first))));
-    add(args, db_u64(moves_reach(JOB_RUNNING, first->moves, first->move_count)));
+    add(args, db_u64(claim_runs(first)));
     add(args, db_uuid(first->from_worker));
     add_rows(args, group);
     for (size_t i = 0; i < group->count; i++)
@@ -185,11 +189,12 @@ static bool same_text(const char *a, const char *b)
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-/* With an outcome of the run that this ownership began; others are too rare to be worth it. */
+/* The end of the run that this ownership began; others are too rare to be worth it. */
 static bool is_plain_end(const struct own_move *move)
 {
     const struct job_outcome *out = move->outcome;
-    return move->hold->tenant && out && out->run_fence == move->hold->fence && !out->started_us;
+    return move->hold->tenant && out && out->run_fence == move->hold->fence && out->timed &&
+           job_state_ends(move->to);
 }
 
 static bool ends_alike(const struct job_write *a, const struct job_write *b)
@@ -199,27 +204,38 @@ static bool ends_alike(const struct job_write *a, const struct job_write *b)
     const struct job_outcome *x = one->outcome;
     const struct job_outcome *y = other->outcome;
     return uuid_eq(&one->hold->worker, &other->hold->worker) && one->to == other->to &&
-           moves_reach(JOB_RUNNING, one->moves.items, one->moves.count) ==
-               moves_reach(JOB_RUNNING, other->moves.items, other->moves.count) &&
            x->condition == y->condition && x->has_exit_code == y->has_exit_code &&
            x->exit_code == y->exit_code && x->term_signal == y->term_signal &&
            x->attempt == y->attempt && same_text(x->reason, y->reason);
 }
 
-static uint64_t stream_value(const struct job_outcome *out, int which)
+/* What each job has a value of its own for. */
+enum value {
+    VALUE_SINCE_END,
+    VALUE_RUN,
+    VALUE_OUT_TOTAL,
+    VALUE_OUT_KEPT,
+    VALUE_ERR_TOTAL,
+    VALUE_ERR_KEPT,
+};
+
+static uint64_t value_of(const struct job_outcome *out, enum value which)
 {
-    const struct job_stream *stream = which < 2 ? &out->out : &out->errs;
-    return which % 2 ? stream->kept_bytes : stream->total_bytes;
+    const uint64_t values[] = {
+        [VALUE_SINCE_END] = out->since_end_us,     [VALUE_RUN] = out->run_us,
+        [VALUE_OUT_TOTAL] = out->out.total_bytes,  [VALUE_OUT_KEPT] = out->out.kept_bytes,
+        [VALUE_ERR_TOTAL] = out->errs.total_bytes, [VALUE_ERR_KEPT] = out->errs.kept_bytes,
+    };
+    return values[which];
 }
 
-static void add_streams(struct args *args, const struct together *group)
+/* One CASE: a value for each job. */
+static void add_each(struct args *args, const struct together *group, enum value which)
 {
-    for (int which = 0; which < 4; which++) {
-        for (size_t i = 0; i < group->room; i++) {
-            const struct own_move *move = i < group->count ? &group->items[i]->move : NULL;
-            add(args, db_uuid(move ? &move->hold->id : NULL));
-            add(args, db_u64(move ? stream_value(move->outcome, which) : 0));
-        }
+    for (size_t i = 0; i < group->room; i++) {
+        const struct own_move *move = i < group->count ? &group->items[i]->move : NULL;
+        add(args, db_uuid(move ? &move->hold->id : NULL));
+        add(args, db_u64(move ? value_of(move->outcome, which) : 0));
     }
 }
 
@@ -231,15 +247,16 @@ static enum db_stmt_id end_together(const struct together *group, struct step *s
     struct args *args = &step->args;
     add(args, db_text(job_state_text(first->to)));
     add(args, db_u64(own_gives_up(first->to)));
-    add(args, db_u64(moves_reach(JOB_RUNNING, first->moves.items, first->moves.count)));
-    add(args, db_u64(job_state_ends(first->to)));
+    add_each(args, group, VALUE_SINCE_END);
+    add_each(args, group, VALUE_RUN);
     add(args, db_text(kept_conditions(out->condition, step->kept, sizeof(step->kept))));
     add(args, db_text_or_null(job_condition_text(out->condition)));
     add(args, out->has_exit_code ? db_i64(out->exit_code) : db_null());
     add(args, out->term_signal ? db_i64(out->term_signal) : db_null());
     add(args, db_text(text_fit(out->reason, step->reason, sizeof(step->reason))));
     add(args, db_u64(out->attempt));
-    add_streams(args, group);
+    for (enum value which = VALUE_OUT_TOTAL; which <= VALUE_ERR_KEPT; which++)
+        add_each(args, group, which);
     add(args, db_uuid(&first->hold->worker));
     add_rows(args, group);
     return group->room == 1 ? DB_JOBS_END_1 : group->room == 4 ? DB_JOBS_END_4 : DB_JOBS_END_16;

@@ -26,7 +26,7 @@ enum err_code own_claim_txn(struct txn *txn, struct own_claim *ctx, struct err *
 {
     const struct job_claim *claim = ctx->claim;
     const char *last = job_state_text(claim->moves[claim->move_count - 1].to);
-    bool runs = moves_reach(JOB_RUNNING, claim->moves, claim->move_count);
+    bool runs = moves_find(JOB_RUNNING, claim->moves, claim->move_count) != NULL;
     uint64_t rows = 0;
     enum err_code rc =
         db_exec(txn->db, DB_JOB_CLAIM,
@@ -143,35 +143,36 @@ static enum err_code update_with_outcome(struct db *db, const struct own_move *m
     char kept[KEPT_CONDITIONS_SIZE];
     char reason[JOB_REASON_SIZE];
     bool ran = out->run_fence != 0;
-    return db_exec(db, DB_JOB_MOVE_OUTCOME,
-                   DB_ARGS(db_text(job_state_text(move->to)), db_u64(own_gives_up(move->to)),
-                           out->started_us ? db_i64(out->started_us) : db_null(), db_u64(runs),
-                           db_u64(job_state_ends(move->to)),
-                           db_text(kept_conditions(out->condition, kept, sizeof(kept))),
-                           db_text_or_null(job_condition_text(out->condition)),
-                           db_u64(ran || out->has_exit_code),
-                           out->has_exit_code ? db_i64(out->exit_code) : db_null(),
-                           db_u64(ran || out->term_signal != 0),
-                           out->term_signal ? db_i64(out->term_signal) : db_null(),
-                           db_text(text_fit(out->reason, reason, sizeof(reason))),
-                           db_u64(out->attempt), u64_if(ran, out->out.total_bytes),
-                           u64_if(ran, out->out.kept_bytes), u64_if(ran, out->errs.total_bytes),
-                           u64_if(ran, out->errs.kept_bytes), u64_if(ran, out->run_fence),
-                           db_uuid(&hold->id), db_uuid(&hold->worker), db_u64(hold->fence),
-                           db_text(job_state_text(move->from))),
-                   ret_rows, err);
+    return db_exec(
+        db, DB_JOB_MOVE_OUTCOME,
+        DB_ARGS(db_text(job_state_text(move->to)), db_u64(own_gives_up(move->to)),
+                db_u64(job_state_ends(move->to)), db_u64(out->timed ? out->since_end_us : 0),
+                u64_if(out->timed, out->run_us), db_u64(runs),
+                db_text(kept_conditions(out->condition, kept, sizeof(kept))),
+                db_text_or_null(job_condition_text(out->condition)),
+                db_u64(ran || out->has_exit_code),
+                out->has_exit_code ? db_i64(out->exit_code) : db_null(),
+                db_u64(ran || out->term_signal != 0),
+                out->term_signal ? db_i64(out->term_signal) : db_null(),
+                db_text(text_fit(out->reason, reason, sizeof(reason))), db_u64(out->attempt),
+                u64_if(ran, out->out.total_bytes), u64_if(ran, out->out.kept_bytes),
+                u64_if(ran, out->errs.total_bytes), u64_if(ran, out->errs.kept_bytes),
+                u64_if(ran, out->run_fence), db_uuid(&hold->id), db_uuid(&hold->worker),
+                db_u64(hold->fence), db_text(job_state_text(move->from))),
+        ret_rows, err);
 }
 
 static enum err_code update(struct db *db, const struct own_move *move, uint64_t *ret_rows,
                             struct err *err)
 {
     const struct job_hold *hold = move->hold;
-    bool runs = moves_reach(JOB_RUNNING, move->moves.items, move->moves.count);
+    const struct job_move *runs = moves_find(JOB_RUNNING, move->moves.items, move->moves.count);
     if (move->outcome)
-        return update_with_outcome(db, move, runs, ret_rows, err);
+        return update_with_outcome(db, move, runs != NULL, ret_rows, err);
     return db_exec(db, DB_JOB_MOVE,
                    DB_ARGS(db_text(job_state_text(move->to)), db_u64(own_gives_up(move->to)),
-                           db_u64(runs), db_u64(job_state_ends(move->to)), db_uuid(&hold->id),
+                           db_u64(runs != NULL), db_u64(runs ? runs->ago_us : 0),
+                           db_u64(job_state_ends(move->to)), db_uuid(&hold->id),
                            db_uuid(&hold->worker), db_u64(hold->fence),
                            db_text(job_state_text(move->from))),
                    ret_rows, err);

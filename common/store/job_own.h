@@ -13,6 +13,7 @@ struct job_move {
     enum job_state to;
     const char *kind; /* of the event: "claimed", "status", "lost", "blocked", ...; NULL: status */
     const char *detail; /* NULL for none */
+    uint64_t ago_us;    /* RUNNING: the process was started so long ago */
 };
 #define JOB_MOVES_MAX 12
 struct job_moves {
@@ -31,7 +32,11 @@ struct job_outcome {
     const char *reason; /* NULL: none */
     uint64_t run_fence; /* 0: no run */
     bool attempt;       /* charge one attempt: the job itself ended this run */
-    int64_t started_us; /* 0: leave (set by the database at the first move to RUNNING) */
+    /* timed: the process ended since_end_us ago and ran for run_us, which the times of the job tell
+     * then. Otherwise it ends now, and began with the first move to RUNNING. */
+    bool timed;
+    uint64_t since_end_us;
+    uint64_t run_us;
     struct job_stream out;
     struct job_stream errs;
 };

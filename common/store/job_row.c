@@ -122,13 +122,13 @@ bool moves_are_legal(enum job_state from, const struct job_move *moves, size_t c
     return count > 0 && count <= JOB_MOVES_MAX;
 }
 
-bool moves_reach(enum job_state state, const struct job_move *moves, size_t count)
+const struct job_move *moves_find(enum job_state state, const struct job_move *moves, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         if (moves[i].to == state)
-            return true;
+            return &moves[i];
     }
-    return false;
+    return NULL;
 }
 
 const char *kept_conditions(enum job_condition new_one, char *ret_text, size_t size)

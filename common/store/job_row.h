@@ -69,7 +69,8 @@ MUST_USE enum err_code history_has(struct txn *txn, const struct uuid *job, uint
                                    bool *ret_there, struct err *err);
 /* Each move is a legal one: anything else is a mistake of ours. */
 bool moves_are_legal(enum job_state from, const struct job_move *moves, size_t count);
-bool moves_reach(enum job_state state, const struct job_move *moves, size_t count);
+/* The first move to this state; NULL: none. */
+const struct job_move *moves_find(enum job_state state, const struct job_move *moves, size_t count);
 
 /* The conditions that new_one does not replace (job_condition_keep), as FIND_IN_SET wants them. */
 const char *kept_conditions(enum job_condition new_one, char *ret_text, size_t size);

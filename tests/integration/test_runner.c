@@ -4,6 +4,7 @@
 
 #include "tests/support/runner_fixture.h"
 
+#include "common/base/clock.h"
 #include "common/base/fs.h"
 
 #include <fcntl.h>
@@ -307,6 +308,8 @@ static void what_was_used_is_told(void **state)
     struct runner_record record =
         site_shell_end(*state, "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; sleep 0.1");
     assert_true(record.wall_ms >= 100 && record.wall_ms < WAIT_MS);
+    assert_int_equal(record.run_us / 1000, record.wall_ms);
+    assert_true(record.ended_boot_us > 0 && record.ended_boot_us / 1000 <= clock_boot_ms());
     assert_true(record.user_ms + record.system_ms > 0);
     assert_true(record.max_rss_bytes > 100000);
     assert_true(record.ended_us >= record.started_us + 100000);

@@ -172,7 +172,9 @@ static void the_end_of_a_run_is_written_whole(void **unused)
                                         .reason = "The command ended with 7.",
                                         .run_fence = hold.fence,
                                         .attempt = true,
-                                        .started_us = INT64_C(1700000000123456),
+                                        .timed = true,
+                                        .since_end_us = INT64_C(3600) * 1000000,
+                                        .run_us = 3000001,
                                         .out = {1000, 900},
                                         .errs = {5, 5}};
     assert_ok(job_store_move(test.store, &hold, JOB_SUBMITTING_JOB, (struct job_moves){moves, 3},
@@ -189,9 +191,44 @@ static void the_end_of_a_run_is_written_whole(void **unused)
     assert_int_equal(job->out.total_bytes, 1000);
     assert_int_equal(job->out.kept_bytes, 900);
     assert_int_equal(job->errs.kept_bytes, 5);
-    assert_int_equal(job->started_us, INT64_C(1700000000123456));
-    assert_true(job->ended_us > 0);
+    assert_int_equal(job->ended_us - job->started_us, 3000001);
+    assert_int_equal(job->updated_us - job->ended_us, INT64_C(3600) * 1000000);
     assert_false(job->has_owner);
+}
+
+static void what_was_started_some_time_ago_did_not_start_now(void **unused)
+{
+    (void)unused;
+    struct err err = {0};
+    struct uuid id = test_submit(test.store);
+    struct job_hold hold = test_claim(test.store, &id, JOB_SUBMITTING_JOB);
+    const struct job_move running = {.to = JOB_RUNNING, .ago_us = 60000};
+    assert_ok(job_store_move(test.store, &hold, JOB_SUBMITTING_JOB, (struct job_moves){&running, 1},
+                             NULL, &err));
+    AUTO(job_free) struct job *job = test_job(test.store, &id);
+    assert_int_equal(job->updated_us - job->started_us, 60000);
+    assert_int_equal(job->ended_us, 0);
+}
+
+static void the_end_tells_the_times_of_its_own_run_only(void **unused)
+{
+    (void)unused;
+    struct err err = {0};
+    struct uuid id = test_submit(test.store);
+    struct job_hold hold = test_claim(test.store, &id, JOB_RUNNING);
+    const struct job_outcome outcome = {
+        .run_fence = hold.fence, .timed = true, .since_end_us = 7, .run_us = 5};
+    const struct job_outcome untimed = {.condition = JOB_COND_START_FAILED};
+    assert_ok(move_to(&hold, JOB_RUNNING, JOB_ARCHIVING, NULL, &err));
+    assert_ok(move_to(&hold, JOB_ARCHIVING, JOB_FINISHED, &outcome, &err));
+    AUTO(job_free) struct job *job = test_job(test.store, &id);
+    assert_int_equal(job->ended_us - job->started_us, 5);
+    id = test_submit(test.store);
+    hold = test_claim(test.store, &id, JOB_SUBMITTING_JOB);
+    assert_ok(move_to(&hold, JOB_SUBMITTING_JOB, JOB_FAILED, &untimed, &err));
+    AUTO(job_free) struct job *none = test_job(test.store, &id);
+    assert_int_equal(none->started_us, 0);
+    assert_int_equal(none->ended_us, none->updated_us);
 }
 
 static void repeating_a_move_is_no_fault_and_writes_nothing(void **unused)
@@ -430,6 +467,8 @@ int main(void)
         TEST(a_claim_with_moves_writes_an_event_for_each_in_order),
         TEST(a_takeover_needs_the_owner_and_fence_that_were_read),
         TEST(the_end_of_a_run_is_written_whole),
+        TEST(what_was_started_some_time_ago_did_not_start_now),
+        TEST(the_end_tells_the_times_of_its_own_run_only),
         TEST(repeating_a_move_is_no_fault_and_writes_nothing),
         TEST(a_blocked_job_has_no_owner_and_keeps_its_exact_condition),
         TEST(a_vaguer_condition_does_not_replace_an_exact_one),

@@ -89,6 +89,9 @@ static enum err_code end(const struct slot *slot, struct err *err)
                                         .exit_code = slot->exit_code,
                                         .run_fence = slot->fence,
                                         .attempt = true,
+                                        .timed = true,
+                                        .since_end_us = slot->out_bytes,
+                                        .run_us = slot->out_bytes * 3,
                                         .out = {slot->out_bytes, slot->out_bytes / 2},
                                         .errs = {3, 2}};
     return job_writer_move(writer, &hold, JOB_SUBMITTING_JOB, (struct job_moves){moves, 3},
@@ -161,6 +164,8 @@ static void assert_ended(const struct slot *slot)
     assert_int_equal(job->term_signal, 0);
     assert_int_equal(job->out.total_bytes, slot->out_bytes);
     assert_int_equal(job->out.kept_bytes, slot->out_bytes / 2);
+    assert_int_equal(job->updated_us - job->ended_us, slot->out_bytes);
+    assert_int_equal(job->ended_us - job->started_us, slot->out_bytes * 3);
     assert_int_equal(job->errs.total_bytes, 3);
     assert_int_equal(job->errs.kept_bytes, 2);
     assert_true(job->started_us > 0 && job->ended_us >= job->started_us);

@@ -99,8 +99,8 @@ static void the_longest_list_of_moves_is_checked_step_by_step(void **unused)
     assert_false(moves_are_legal(JOB_PENDING, moves, 0));
     moves[0].to = JOB_FINISHED;
     assert_false(moves_are_legal(JOB_PENDING, moves, 2));
-    assert_true(moves_reach(JOB_STAGING_INPUTS, moves, 2));
-    assert_false(moves_reach(JOB_RUNNING, moves, 2));
+    assert_non_null(moves_find(JOB_STAGING_INPUTS, moves, 2));
+    assert_null(moves_find(JOB_RUNNING, moves, 2));
 }
 
 int main(void)

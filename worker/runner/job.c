@@ -143,7 +143,7 @@ static int64_t advance_running(struct runner *runner, struct run *run, int64_t n
 {
     if (run->child_ended) {
         run->phase = RUN_SWEEPING;
-        job_set_end(run, now);
+        job_set_end(run);
         run->until = now + SWEEP_MS;
         run->next_at = now;
         return now;

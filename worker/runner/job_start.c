@@ -40,10 +40,23 @@ static enum err_code watch_run(struct runner *runner, struct run *run,
     return rc;
 }
 
-void job_set_end(struct run *run, int64_t now)
+void job_set_end(struct run *run)
 {
+    int64_t now_us = clock_boot_us();
+    int64_t run_us = now_us - run->job.started_boot_us;
     run->record.ended_us = clock_wall_us();
-    run->record.wall_ms = (uint64_t)(now - run->started_ms);
+    run->record.ended_boot_us = now_us;
+    run->record.run_us = (uint64_t)run_us;
+    run->record.wall_ms = (uint64_t)(run_us / 1000);
+}
+
+/* Its time counts from here on, for the record and for its limit. */
+static void set_start(struct run *run, int64_t boot_us, int64_t wall_us)
+{
+    run->job.started_boot_us = boot_us;
+    run->job.started_us = run->record.started_us = wall_us;
+    if (run->wall_at != NEVER) /* there is none, or it has passed */
+        run->wall_at = boot_us / 1000 + 1 + (int64_t)run->limits.wall_ms; /* never early */
 }
 
 int64_t job_tell_start(struct runner *runner, struct run *run, int64_t now)
@@ -76,7 +89,7 @@ static void start_failed(struct run *run, const struct start_task *task)
     run->child_ended = run->job.pid > 0;
     if (!run->child_ended) {
         run->phase = RUN_DRAINING;
-        job_set_end(run, protocol_boot_ms());
+        job_set_end(run);
     }
 }
 
@@ -97,6 +110,7 @@ void job_started(struct runner *runner, struct start_task *task)
         run->child_ended = true; /* the reaping waits for it, which KILL makes short */
     } else {
         FAULT("runner.started");
+        set_start(run, task->launched.at_us, task->launched.at_wall_us);
         run->first_pid = run->job.pid;
         run->tell_at = protocol_boot_ms() + TELL_MS;
     }
@@ -129,10 +143,9 @@ enum err_code job_start(struct runner *runner, json_t *message, struct runner_st
     if (!run)
         return err_set(err, ERR_NOMEM, "no memory for a run");
     run->limits = take_start->limits;
-    run->started_ms = protocol_boot_ms();
-    run->job.started_us = run->record.started_us = clock_wall_us();
-    if (take_start->limits.wall_ms)
-        run->wall_at = run->started_ms + (int64_t)take_start->limits.wall_ms;
+    if (run->limits.wall_ms)
+        run->wall_at = 0;
+    set_start(run, clock_boot_us(), clock_wall_us());
     if (take_start->run > 1) { /* there may have been an earlier one, with output */
         run->flowing = true;
         writer_open_files(runner->writer, run->flow);

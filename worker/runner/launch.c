@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "worker/runner/launch.h"
 
+#include "common/base/clock.h"
 #include "common/base/fault.h"
 #include "worker/runner/filter.h"
 
@@ -351,6 +352,8 @@ static int start_child(struct launcher *launcher, struct plan *plan, struct laun
                                     fchown(plan->err, confinement->uid, confinement->gid) != 0))
         return errno;
     launched->step = "fork";
+    launched->at_us = clock_boot_us();
+    launched->at_wall_us = clock_wall_us();
     pid_t pid = clone_child(launcher, plan, watch);
     if (pid < 0)
         return errno;

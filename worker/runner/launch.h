@@ -22,6 +22,8 @@ struct launched {
     int pidfd;
     int out; /* read ends */
     int err;
+    int64_t at_us; /* CLOCK_BOOTTIME, before there was a process */
+    int64_t at_wall_us;
     const char *step; /* that failed */
 };
 

@@ -90,10 +90,12 @@ static bool take_found(void *arg, const struct runner_job *job)
     struct found *found = arg;
     struct err err = {0};
     struct run *run = NULL;
+    struct runner_record record = job->record;
+    record.ended_boot_us = 0; /* the host may have been booted since */
     if (!job->exited && !lost_add(&found->lost, job))
         (void)err_set(&err, ERR_NOMEM, "no memory for a run that was lost");
     else if (job->exited)
-        (void)!job_hold(found->runner, &job->record, &run, &err);
+        (void)!job_hold(found->runner, &record, &run, &err);
     if (err.code)
         log_err("runner.record.not_held", &err);
     return true;

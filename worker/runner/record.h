@@ -44,8 +44,10 @@ struct runner_record {
     char note[RUNNER_NOTE_SIZE]; /* what runner_client_kill was given */
     int64_t started_us;          /* wall clock since 1970 UTC */
     int64_t ended_us;
-    uint64_t wall_ms; /* by a clock that nobody sets */
-    uint64_t user_ms; /* cpu time of the main process and those that it waited for */
+    int64_t ended_boot_us; /* CLOCK_BOOTTIME; 0: read from the journal, perhaps of another boot */
+    uint64_t wall_ms;      /* by a clock that nobody sets */
+    uint64_t run_us;       /* the same; 0: by a runner of an earlier version */
+    uint64_t user_ms;      /* cpu time of the main process and those that it waited for */
     uint64_t system_ms;
     uint64_t max_rss_bytes;
     uint64_t leftovers; /* processes of the job that could not be ended (normally 0) */
@@ -60,6 +62,7 @@ struct runner_job {
     uint64_t run;
     pid_t pid;                   /* of the main process; 0 if it has none (any more) */
     int64_t started_us;          /* wall clock since 1970 UTC */
+    int64_t started_boot_us;     /* CLOCK_BOOTTIME; 0: by a runner of an earlier version */
     bool exited;                 /* true: `record` is filled, and on the disk */
     struct runner_record record; /* only if exited */
 };

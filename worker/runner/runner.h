@@ -71,8 +71,7 @@ struct run {
     struct flow *flow;       /* NULL once its results are in the record */
     bool flowing;            /* the writer has it */
     struct journal_entry *entry;
-    bool keeping; /* the journal was asked to keep the end */
-    int64_t started_ms;
+    bool keeping;    /* the journal was asked to keep the end */
     int64_t wall_at; /* TERM for the wall limit; NEVER */
     int64_t kill_at; /* KILL to everything; NEVER until it is being ended */
     int64_t next_at; /* next try of the phase */
@@ -143,7 +142,7 @@ MUST_USE enum err_code job_start(struct runner *runner, json_t *message,
 void job_started(struct runner *runner, struct start_task *task); /* takes it */
 /* Answers the start request when that is due; when it will be. */
 int64_t job_tell_start(struct runner *runner, struct run *run, int64_t now);
-void job_set_end(struct run *run, int64_t now);
+void job_set_end(struct run *run);
 
 /* job.c */
 void job_stream_ready(struct runner *runner, struct watch *watch);
