@@ -48,25 +48,37 @@ void cli_url_add(struct buf *url, const char *text)
     }
 }
 
+/* " [SLUICE-1010, request 01a2...]": where to look it up, here and in the log of the service. */
+static void add_reference(struct buf *text, const json_t *problem, const struct http_answer *answer)
+{
+    const char *code = cli_text(problem, "code");
+    const char *request = cli_text(problem, "requestId");
+    request = *request ? request : answer->request_id;
+    if (*code || *request)
+        buf_addf(text, " [%s%s%s%s]", code, *code && *request ? ", " : "",
+                 *request ? "request " : "", request);
+    if (*answer->retry_after)
+        buf_addf(text, "; try again in %s s", answer->retry_after);
+}
+
 /* A person reads the sentence, the place and where to look it up. */
 int cli_problem(const struct cli *cli, const struct http_answer *answer)
 {
     CLI_JSON_AUTO json_t *problem = json_loadb(buf_text(&answer->body), answer->body.len, 0, NULL);
     const char *detail = cli_text(problem, "detail");
-    const char *code = cli_text(problem, "code");
     const json_t *first = json_array_get(json_object_get(problem, "errors"), 0);
     const char *pointer = cli_text(first, "pointer");
     char expired[64] = "";
-    if (!*detail)
-        return cli_fail(CLI_REFUSED, "the service answered with status %ld", answer->status);
     if (answer->status == 401) /* the service does not say so to strangers */
         site_tell_expiry(&cli->site, expired, sizeof(expired));
-    BUF_AUTO struct buf text = BUF_INIT(answer->body.len + 256);
-    buf_addf(&text, "%s%s%s", detail, *expired ? "; " : "", expired);
+    BUF_AUTO struct buf text = BUF_INIT(answer->body.len + 512);
+    if (*detail)
+        buf_addf(&text, "%s%s%s", detail, *expired ? "; " : "", expired);
+    else
+        buf_addf(&text, "the service answered with status %ld", answer->status);
     if (*pointer)
         buf_addf(&text, " (at %s)", pointer);
-    if (*code)
-        buf_addf(&text, " [%s]", code);
+    add_reference(&text, problem, answer);
     int status = cli_fail(CLI_REFUSED, "%s", buf_text(&text));
     if (*cli_text(problem, "caret")) {
         cli_put(stderr, cli_text(problem, "caret"));

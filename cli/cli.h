@@ -6,6 +6,7 @@
  * otherwise. Results go to stdout, messages to stderr. */
 
 #include "cli/http.h"
+#include "cli/resource.h"
 #include "cli/site.h"
 #include "common/base/err.h"
 #include "common/config/config.h"
@@ -34,8 +35,10 @@ struct cli_command {
     const char *name;
     const char *operands; /* as the usage line shows them */
     const char *doc;
-    const char *group; /* heading in `sluice help` */
-    int least;         /* operands */
+    const char *examples;
+    const char *group;   /* heading in `sluice help` */
+    enum resource takes; /* kind of its operands, of the first one if they are of several */
+    int least;           /* operands */
     int most;
     bool stop_at_operand; /* flags end at the first operand */
     struct config_flag *flags;
@@ -43,7 +46,7 @@ struct cli_command {
 };
 
 /* cmd_<id>() and flags_<id>[] of each row of command.def. */
-#define COMMAND(id, name, operands, least, most, stop, group, doc)                                 \
+#define COMMAND(id, name, operands, least, most, stop, group, takes, doc, examples)                \
     int cmd_##id(struct cli *cli);                                                                 \
     extern struct config_flag flags_##id[];
 #include "cli/command.def"

@@ -139,6 +139,10 @@ static size_t take_header(char *bytes, size_t size, size_t count, void *arg)
     struct sv line = {bytes, size * count};
     keep_header(line, "etag:", exchange->answer->etag, sizeof(exchange->answer->etag));
     keep_header(line, "location:", exchange->answer->location, sizeof(exchange->answer->location));
+    keep_header(line, "x-request-id:", exchange->answer->request_id,
+                sizeof(exchange->answer->request_id));
+    keep_header(line, "retry-after:", exchange->answer->retry_after,
+                sizeof(exchange->answer->retry_after));
     return size * count;
 }
 
@@ -213,6 +217,8 @@ static void exchange_end(const struct http *http, struct exchange *exchange)
 
 static const char *cure_of(const struct http *http, CURLcode fault)
 {
+    if (fault == CURLE_COULDNT_CONNECT)
+        return "; is sluice-web running there? SLUICE_URL or --context names another address";
     bool cut = fault == CURLE_GOT_NOTHING || fault == CURLE_RECV_ERROR || fault == CURLE_SEND_ERROR;
     if (cut && strncasecmp(http->url, "https:", 6) == 0)
         return "; the service may want a certificate of ours (client.tls_cert)";

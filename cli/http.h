@@ -27,6 +27,8 @@ struct http_answer {
     struct buf body;
     char etag[64];
     char location[1024];
+    char request_id[64];
+    char retry_after[16]; /* seconds; "" if the service named none */
 };
 
 /* token may be "". Both are copied. */

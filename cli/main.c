@@ -3,6 +3,7 @@
  * and runs it. */
 
 #include "cli/cli.h"
+#include "cli/help.h"
 
 #include "common/base/log.h"
 
@@ -20,8 +21,9 @@ static struct config_flag common_flags[] = {
 };
 
 const struct cli_command cli_commands[] = {
-#define COMMAND(id, name, operands, least, most, stop, group, doc)                                 \
-    {name, operands, doc, group, least, most, stop, flags_##id, cmd_##id},
+#define COMMAND(id, name, operands, least, most, stop, group, takes, doc, examples)                \
+    {name,  operands, doc,  examples,   group,   RESOURCE_##takes,                                 \
+     least, most,     stop, flags_##id, cmd_##id},
 #include "cli/command.def"
 #undef COMMAND
 };
@@ -60,31 +62,6 @@ uint32_t cli_number(const struct cli *cli, const char *name, uint32_t otherwise,
     return (uint32_t)number;
 }
 
-static void print_all_help(FILE *out)
-{
-    const char *group = "";
-    (void)fputs("usage: sluice COMMAND [flags] [operands]\n", out);
-    for (size_t i = 0; i < cli_command_count; i++) {
-        const struct cli_command *command = &cli_commands[i];
-        char line[128];
-        if (strcmp(group, command->group) != 0)
-            (void)fprintf(out, "\n%s\n", command->group);
-        group = command->group;
-        (void)snprintf(line, sizeof(line), "%s %s", command->name, command->operands);
-        (void)fprintf(out, "  %-36s %s\n", line, command->doc);
-    }
-    (void)fputs("\n'sluice COMMAND --help' tells more. Address and token come from --context,\n"
-                "SLUICE_URL and SLUICE_TOKEN, SLUICE_CONTEXT, or the current context.\n",
-                out);
-}
-
-static void print_help(const struct cli *cli)
-{
-    (void)printf("usage: sluice %s [flags] %s\n%s\n\n", cli->command->name, cli->command->operands,
-                 cli->command->doc);
-    config_usage(stdout, cli->flags);
-}
-
 static const struct cli_command *command_named(const char *name)
 {
     for (size_t i = 0; i < cli_command_count; i++) {
@@ -107,21 +84,6 @@ static const struct cli_command *find_command(int argc, char **argv, int *ret_wo
     return command ? command : command_named(argv[0]);
 }
 
-/* "dead" alone is none, but has members. */
-static int unknown_command(const char *word)
-{
-    BUF_AUTO struct buf members = BUF_INIT(1024);
-    size_t length = strlen(word);
-    for (size_t i = 0; i < cli_command_count; i++) {
-        const char *name = cli_commands[i].name;
-        if (strncmp(name, word, length) == 0 && name[length] == ' ')
-            buf_addf(&members, " %s", name + length + 1);
-    }
-    if (members.len > 0)
-        return cli_fail(CLI_USAGE, "'%s' wants one of:%s", word, buf_text(&members));
-    return cli_fail(CLI_USAGE, "'%s' is not a command; 'sluice help' lists them", word);
-}
-
 static bool parse_output(struct cli *cli)
 {
     const char *text = cli_value(cli, "output", "table");
@@ -141,7 +103,7 @@ static int run_command(struct cli *cli, struct config_args *args)
     struct err err = {0};
     enum err_code rc = config_load(args, &cli->cfg, &err);
     if (cli_has(cli, "help")) {
-        print_help(cli);
+        help_command(cli->command, cli->flags);
         return CLI_DONE;
     }
     if (rc)
@@ -156,35 +118,51 @@ static int run_command(struct cli *cli, struct config_args *args)
     return cli->command->run(cli);
 }
 
-int main(int argc, char **argv)
+/* `help`, `help run`, `--help`: the latter becomes `run --help`. */
+static bool is_help(const char *word)
 {
-    int words = 0;
+    return strcmp(word, "help") == 0 || strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
+static int run_words(struct cli *cli, int argc, char **argv, int words, bool help)
+{
+    static char help_flag[] = "--help";
+    char *only_help[] = {argv[0], help_flag, NULL};
     struct config_flag flags[FLAGS_MAX];
     size_t used = 0;
-    (void)signal(SIGPIPE, SIG_DFL);
-    log_open("sluice", STDERR_FILENO, LOG_WARN);
-    if (argc < 2 || strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0 ||
-        strcmp(argv[1], "-h") == 0) {
-        print_all_help(argc < 2 ? stderr : stdout);
-        return argc < 2 ? CLI_USAGE : CLI_DONE;
-    }
-    if (strcmp(argv[1], "--version") == 0)
-        argv[1] += 2;
-    struct cli cli = {.command = find_command(argc - 1, argv + 1, &words), .flags = flags};
-    if (!cli.command)
-        return unknown_command(argv[1]);
-    for (const struct config_flag *flag = cli.command->flags; flag->name; flag++)
+    for (const struct config_flag *flag = cli->command->flags; flag->name; flag++)
         flags[used++] = *flag;
     for (const struct config_flag *flag = common_flags; flag->name; flag++)
         flags[used++] = *flag;
     flags[used] = (struct config_flag){.name = NULL};
+    cli->flags = flags;
     struct config_args args = {
-        .argc = argc - words,
-        .argv = argv + words,
+        .argc = help ? 2 : argc - words,
+        .argv = help ? only_help : argv + words,
         .flags = flags,
-        .stop_at_operand = cli.command->stop_at_operand,
+        .stop_at_operand = cli->command->stop_at_operand,
     };
-    int status = run_command(&cli, &args);
+    return run_command(cli, &args);
+}
+
+int main(int argc, char **argv)
+{
+    int words = 0;
+    (void)signal(SIGPIPE, SIG_DFL);
+    log_open("sluice", STDERR_FILENO, LOG_WARN);
+    if (argc < 2) {
+        help_all(stderr);
+        return CLI_USAGE;
+    }
+    bool help = is_help(argv[1]);
+    argc -= help;
+    argv += help;
+    if (argc >= 2 && strcmp(argv[1], "--version") == 0)
+        argv[1] += 2;
+    struct cli cli = {.command = argc < 2 ? NULL : find_command(argc - 1, argv + 1, &words)};
+    if (!cli.command)
+        return help ? help_words(argc - 1, argv + 1) : help_unknown(argc - 1, argv + 1);
+    int status = run_words(&cli, argc, argv, words, help);
     http_free(cli.http);
     site_done(&cli.site);
     config_free(cli.cfg);

@@ -61,7 +61,9 @@ static void print_command(const struct cli_command *command)
     roff(command->operands);
     (void)printf("\n.br\n");
     roff(command->doc);
-    (void)printf("\n");
+    (void)printf("\n.RS\n.nf\n");
+    roff(command->examples);
+    (void)printf("\n.fi\n.RE\n");
     if (!command->flags->name)
         return;
     (void)printf(".RS\n");
@@ -81,8 +83,10 @@ static void print_sluice(void)
         group = cli_commands[i].group;
         print_command(&cli_commands[i]);
     }
-    (void)printf(".SH ENVIRONMENT\nSLUICE_URL and SLUICE_TOKEN say where and who; every setting of "
-                 "sluice.conf(5) has a variable.\n"
+    (void)printf(".SH ENVIRONMENT\nSLUICE_URL and SLUICE_TOKEN say where and who, SLUICE_CONTEXT "
+                 "names a site that sluice login keeps; every setting of sluice.conf(5) has a "
+                 "variable.\n.SH FILES\n~/.config/sluice/contexts.json has the sites and their "
+                 "tokens.\n"
                  ".SH EXIT STATUS\n0 done, 1 refused, 2 usage, 3 no connection; run and wait exit "
                  "as the job did, 128+n for a signal.\n");
 }

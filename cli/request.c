@@ -3,7 +3,10 @@
 
 #include "common/base/fs.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <sys/stat.h>
 
 #define INPUT_BYTES_MAX ((size_t)1024 * 1024)
 
@@ -55,16 +58,37 @@ static int add_env(json_t *request, const struct config_flag *flag)
 
 static json_t *local_input(const char *path, struct err *err)
 {
+    char whole[PATH_MAX];
+    struct stat about;
+    struct err inner = {0};
     BUF_AUTO struct buf bytes = BUF_INIT(INPUT_BYTES_MAX);
-    FD_AUTO int here = open(path[0] == '/' ? "/" : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    while (path[0] == '/')
-        path++;
-    if (fs_read(here, path, &bytes, err))
+    FD_AUTO int root = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (!realpath(path, whole) || stat(whole, &about) != 0) {
+        (void)err_set_errno(err, ERR_INVALID, errno, "--input %s", path);
         return NULL;
+    }
+    if (!S_ISREG(about.st_mode)) {
+        (void)err_set(err, ERR_INVALID, "--input %s is not a regular file", path);
+        return NULL;
+    }
+    enum err_code rc = fs_read(root, whole + 1, &bytes, &inner);
+    if (rc == ERR_TOO_LARGE) {
+        (void)err_set(
+            err, ERR_INVALID,
+            "--input %s has %lld bytes, %zu may be sent along: give an http, https or file "
+            "address instead",
+            path, (long long)about.st_size, INPUT_BYTES_MAX);
+        return NULL;
+    }
+    if (rc) {
+        (void)err_set(err, rc, "--input %s: %s", path, inner.text);
+        return NULL;
+    }
     json_t *content = json_stringn(buf_text(&bytes), bytes.len);
     if (!content)
         (void)err_set(err, ERR_INVALID,
-                      "%s is not UTF-8 text; give an http, https or file address instead", path);
+                      "--input %s is not UTF-8 text; give an http, https or file address instead",
+                      path);
     return content;
 }
 

@@ -86,3 +86,30 @@ int sv_hex(char digit)
         return digit - 'A' + 10;
     return -1;
 }
+
+static bool same_letter(char a, char b)
+{
+    a = (char)(a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a);
+    b = (char)(b >= 'A' && b <= 'Z' ? b - 'A' + 'a' : b);
+    return a == b;
+}
+
+size_t sv_distance(struct sv a, struct sv b)
+{
+    size_t row[SV_DISTANCE_MAX + 1];
+    if (a.len > SV_DISTANCE_MAX || b.len > SV_DISTANCE_MAX)
+        return SIZE_MAX;
+    for (size_t j = 0; j <= b.len; j++)
+        row[j] = j;
+    for (size_t i = 1; i <= a.len; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= b.len; j++) {
+            size_t best = diagonal + (same_letter(a.ptr[i - 1], b.ptr[j - 1]) ? 0 : 1);
+            diagonal = row[j];
+            size_t least = row[j] < row[j - 1] ? row[j] + 1 : row[j - 1] + 1;
+            row[j] = best < least ? best : least;
+        }
+    }
+    return row[b.len];
+}

@@ -40,6 +40,10 @@ static inline bool sv_has_blank_end(struct sv a)
 /* A whole non-negative decimal number with nothing around it, at most max. */
 MUST_USE bool sv_u64(struct sv text, uint64_t max, uint64_t *ret_value);
 int sv_hex(char digit); /* its value; -1 if it is none */
+#define SV_DISTANCE_MAX 64
+/* How many characters must be put in, taken out or changed to make b of a, letters in any case
+ * (Levenshtein); SIZE_MAX if one is longer than SV_DISTANCE_MAX. */
+size_t sv_distance(struct sv a, struct sv b);
 /* Valid UTF-8 (RFC 3629: no surrogates, no overlong forms). */
 MUST_USE bool sv_is_utf8(struct sv text);
 /* Copies into a buffer of size bytes and ends it; false if it does not fit or holds a NUL. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "common/config/setting.h"
 
+#include "common/base/sv.h"
+
 #define MAX_DISTANCE 4 /* a name that differs more is not what was meant */
 
 const struct setting settings[CONFIG_COUNT] = {
@@ -55,26 +57,6 @@ bool setting_section_exists(const char *section)
     return false;
 }
 
-/* How many characters must be put in, taken out or changed to make b of a. */
-static size_t distance(const char *a, const char *b)
-{
-    size_t row[SETTING_NAME_SIZE + 1];
-    size_t width = strlen(b);
-    for (size_t j = 0; j <= width; j++)
-        row[j] = j;
-    for (size_t i = 1; a[i - 1]; i++) {
-        size_t diagonal = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= width; j++) {
-            size_t change = diagonal + (a[i - 1] != b[j - 1]);
-            diagonal = row[j];
-            size_t least = row[j] < row[j - 1] ? row[j] + 1 : row[j - 1] + 1;
-            row[j] = change < least ? change : least;
-        }
-    }
-    return row[width];
-}
-
 const char *setting_nearest(const char *name, enum setting_form form, char *ret_text, size_t size)
 {
     size_t best = CONFIG_COUNT;
@@ -84,7 +66,7 @@ const char *setting_nearest(const char *name, enum setting_form form, char *ret_
     if (strlen(name) >= SETTING_NAME_SIZE)
         return ret_text;
     for (size_t id = 0; id < CONFIG_COUNT; id++) {
-        size_t d = distance(name, setting_name(id, form, candidate));
+        size_t d = sv_distance(sv_of(name), sv_of(setting_name(id, form, candidate)));
         if (d < best_distance) {
             best_distance = d;
             best = id;

@@ -86,35 +86,6 @@ const char *filter_type_name(unsigned type)
 
 #define NEAREST_MAX 24 /* longer names are not compared */
 
-static bool same_letter(char a, char b)
-{
-    a = (char)(a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a);
-    b = (char)(b >= 'A' && b <= 'Z' ? b - 'A' + 'a' : b);
-    return a == b;
-}
-
-/* Levenshtein's distance of two short names, letters in any case. */
-static size_t distance(struct sv a, struct sv b)
-{
-    size_t row[NEAREST_MAX + 1];
-    for (size_t j = 0; j <= b.len; j++)
-        row[j] = j;
-    for (size_t i = 1; i <= a.len; i++) {
-        size_t diagonal = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= b.len; j++) {
-            size_t best = diagonal + (same_letter(a.ptr[i - 1], b.ptr[j - 1]) ? 0 : 1);
-            diagonal = row[j];
-            if (row[j] + 1 < best)
-                best = row[j] + 1;
-            if (row[j - 1] + 1 < best)
-                best = row[j - 1] + 1;
-            row[j] = best;
-        }
-    }
-    return row[b.len];
-}
-
 void filter_add_known(char *list, size_t size, const char *known)
 {
     static const char more[] = ", ...";
@@ -131,7 +102,7 @@ void filter_nearest_try(struct filter_nearest *nearest, const char *known)
     struct sv text = sv_of(known);
     if (nearest->name.len > NEAREST_MAX || text.len > NEAREST_MAX)
         return;
-    size_t far = distance(nearest->name, text);
+    size_t far = sv_distance(nearest->name, text);
     if (far > nearest->name.len / 3 + 1 || far >= text.len ||
         (nearest->best && far >= nearest->best_distance))
         return;
