@@ -230,6 +230,17 @@ def test_a_job_reaches_no_secret_and_no_output_of_others(site):
         assert job["status"] == "FAILED" and "Permission denied" in said, (command, said)
 
 
+def test_jobs_are_confined_and_the_filter_denies_new_namespaces(site):
+    for container in site.containers("worker"):
+        assert "worker.jobs.confined" in site.engine.docker("logs", container)
+    for command in (["unshare", "--user", "true"], ["unshare", "--net", "true"], ["dmesg"]):
+        answer = site.client().call("POST", "/v1/jobs?wait=30",
+                                    {"name": "namespace", "command": command})
+        job = answer.expect(200).json
+        said = site.client().get(f"/v1/jobs/{job['id']}/output/stderr").body.decode()
+        assert job["status"] == "FAILED" and "not permitted" in said, (command, said)
+
+
 def test_more_workers(site):
     site.compose("up", "-d", "--scale", "worker=3")
     workers = wait_until("three workers", lambda: [
