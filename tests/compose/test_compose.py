@@ -208,7 +208,7 @@ def test_secrets_are_in_files_only(site):
     for service in SERVICES:
         for container in site.containers(service):
             told = (site.engine.docker("inspect", container)
-                    + site.engine.docker("top", container, "-eo", "args"))
+                    + site.engine.docker("top", container, "-eo", "pid,args"))
             assert not [name for name, value in secrets.items() if value in told], service
     logs = site.compose("logs")
     assert not [name for name, value in secrets.items() if value in logs]
