@@ -208,6 +208,13 @@ static int failure_status(const json_t *job)
     return strcmp(condition, "TIME_LIMIT") == 0 ? 124 : 125;
 }
 
+/* Its command has an end of its own then. */
+static bool is_of_command(const char *condition)
+{
+    return strcmp(condition, "COMMAND_FAILED") == 0 ||
+           strcmp(condition, "COMMAND_SIGNALLED") == 0 || strcmp(condition, "MEMORY_LIMIT") == 0;
+}
+
 int follow_status(const json_t *job)
 {
     const json_t *code = json_object_get(job, "exitCode");
@@ -215,9 +222,9 @@ int follow_status(const json_t *job)
     const char *condition = cli_text(job, "condition");
     if (strcmp(cli_text(job, "status"), "FINISHED") == 0)
         return 0;
-    if (strcmp(condition, "COMMAND_FAILED") == 0 && json_is_integer(code))
+    if (is_of_command(condition) && json_is_integer(code))
         return (int)json_integer_value(code);
-    if (strcmp(condition, "COMMAND_SIGNALLED") == 0 && json_is_integer(signo))
+    if (is_of_command(condition) && json_is_integer(signo))
         return 128 + (int)json_integer_value(signo);
     return failure_status(job);
 }

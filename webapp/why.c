@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+#include "common/base/last_line.h"
 #include "webapp/handlers.h"
+#include "webapp/job_run.h"
 #include "webapp/job_view.h"
 #include "webapp/jobs.h"
 #include "webapp/why_text.h"
@@ -114,17 +116,42 @@ static json_t *data_view(const struct why_facts *facts)
     return view;
 }
 
+/* Who may read why may read the output as well. Only the end of the file is read. */
+static bool read_last_line(const struct request *req, const struct job *job,
+                           char ret_line[LAST_LINE_SIZE])
+{
+    FD_AUTO int run_fd = -1;
+    FD_AUTO int fd = -1;
+    uint64_t number = 0;
+    struct err err = {0};
+    if (job->status != JOB_FAILED || job->errs.kept_bytes == 0)
+        return false;
+    return job_run_open(req->web->archive_fd, job, &run_fd, &number, &err) == ERR_OK &&
+           job_run_file(run_fd, "stderr", &fd, &number, &err) == ERR_OK &&
+           last_line_read(fd, ret_line);
+}
+
 enum err_code job_why(struct request *req, struct err *err)
 {
     AUTO(job_free) struct job *job = NULL;
     BUF_AUTO struct buf text = BUF_INIT(SENTENCE_MAX);
     struct why why;
+    char line[LAST_LINE_SIZE];
     enum err_code rc = job_of_path(req, &job, err);
     if (rc == ERR_OK)
         rc = why_store_read(req->web->store, job, req->web->cfg->fleet_lease_ms, &why, err);
     if (rc)
         return rc;
-    const struct why_facts facts = {job, &why, bus_publisher_state(req->web->pub), &req->who};
+    const struct why_facts facts = {
+        .job = job,
+        .why = &why,
+        .broker = bus_publisher_state(req->web->pub),
+        .asker = &req->who,
+        .last_line = read_last_line(req, job, line) ? line : NULL,
+        .most_seconds = req->web->cfg->limits_max_minutes * 60u,
+        .grace_ms = req->web->cfg->worker_grace_ms,
+        .stage_s = req->web->cfg->worker_stage_timeout_ms / 1000,
+    };
     why_tell(&facts, &text);
     if (text.starved)
         return err_set(err, ERR_NOMEM, "out of memory");

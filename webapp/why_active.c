@@ -23,15 +23,6 @@ static void add_owner(const struct why_facts *facts, struct buf *text)
     }
 }
 
-static void add_cancel(const struct why_facts *facts, struct buf *text)
-{
-    const struct job *job = facts->job;
-    if (!job->cancel_requested)
-        return;
-    buf_addf(text, "; %s asked to cancel it, and it ends when its worker has stopped it",
-             job->cancel_by[0] ? job->cancel_by : "somebody");
-}
-
 static const char *const phases[JOB_STATE_COUNT] = {
     [JOB_PENDING] = "It was just taken",
     [JOB_PROCESSING_INPUTS] = "Its request is being looked through",
@@ -59,8 +50,10 @@ static void tell_owned(const struct why_facts *facts, struct buf *text)
             buf_addf(text, ", over its limit of %u s,", job->max_seconds);
         }
     }
+    why_add_inputs(facts, text);
     add_owner(facts, text);
-    add_cancel(facts, text);
+    why_add_delay(facts, text);
+    why_add_cancel(facts, text);
 }
 
 void why_tell_active(const struct why_facts *facts, struct buf *text)

@@ -15,6 +15,10 @@ struct why_facts {
     const struct why *why;
     enum bus_state broker; /* as this process sees it */
     const struct identity *asker;
+    const char *last_line; /* of the stderr of a job that failed, fit to be quoted; NULL: none */
+    uint32_t most_seconds; /* that a job may ask for here */
+    uint32_t grace_ms;     /* from SIGTERM to SIGKILL */
+    uint32_t stage_s;      /* that an input may take */
 };
 
 /* Adds sentences, the last with its full stop; there is one for every state. */

@@ -2,8 +2,9 @@
 #ifndef WEBAPP_WHY_TEXT_INTERNAL_H
 #define WEBAPP_WHY_TEXT_INTERNAL_H
 
-/* why_text_internal: what the files of why_text share: why_waiting.c, why_active.c (owned by a
- * worker) and why_ended.c (held, paused or ended). Threads: any. Memory: none. */
+/* why_text_internal: what the files of why_text share: why_waiting.c (waits for a slot),
+ * why_active.c and why_step.c (owned by a worker), why_held.c (held or paused) and why_ended.c.
+ * Threads: any. Memory: none. */
 
 #include "webapp/next_step.h"
 #include "webapp/why_text.h"
@@ -31,5 +32,11 @@ void why_add_meaning(const struct why_facts *facts, struct buf *text);
 void why_add_plain_reason(const struct why_facts *facts, struct buf *text);
 void why_add_reason(const struct why_facts *facts, struct buf *text); /* " (the reason)" */
 const char *why_plural(uint32_t count);
+
+/* why_step.c: " (a from http://host/a; ...)" while inputs are fetched; a shortage of its host; who
+ * asked to cancel it. Nothing if it is not so. */
+void why_add_inputs(const struct why_facts *facts, struct buf *text);
+void why_add_delay(const struct why_facts *facts, struct buf *text);
+void why_add_cancel(const struct why_facts *facts, struct buf *text);
 
 #endif

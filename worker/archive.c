@@ -19,6 +19,9 @@ struct scan {
     const struct archive_limits *limits;
     struct archive_plan *plan;
     size_t capacity;
+    size_t files;              /* of those to be archived: also of those beyond a limit */
+    uint64_t bytes;            /* the same */
+    bool *met;                 /* by include: it covers a file */
     char path[PATH_BYTES_MAX]; /* of what is looked at */
     struct err *err;
 };
@@ -37,17 +40,18 @@ bool archive_chooses(const struct job_request *request, const char *path)
     return any_covers(&request->includes, path) && !any_covers(&request->excludes, path);
 }
 
+static bool is_over(const struct scan *scan)
+{
+    return scan->files > scan->limits->files || scan->bytes > scan->limits->bytes;
+}
+
 static enum err_code add_file(struct scan *scan, uint64_t bytes)
 {
     struct archive_plan *plan = scan->plan;
-    if (plan->count == scan->limits->files)
-        return err_set(scan->err, ERR_TOO_LARGE,
-                       "more than %zu files are to be archived (archive.max_files)",
-                       scan->limits->files);
-    if (bytes > scan->limits->bytes - plan->bytes)
-        return err_set(scan->err, ERR_TOO_LARGE,
-                       "more than %llu bytes are to be archived (archive.max_bytes)",
-                       (unsigned long long)scan->limits->bytes);
+    scan->files++;
+    scan->bytes += bytes;
+    if (is_over(scan)) /* counted on, so that people learn how much there is */
+        return ERR_OK;
     if (plan->count == scan->capacity) {
         size_t capacity = scan->capacity ? scan->capacity * 2 : 16;
         struct archive_file *files = reallocarray(plan->files, capacity, sizeof(*files));
@@ -64,6 +68,12 @@ static enum err_code add_file(struct scan *scan, uint64_t bytes)
     return ERR_OK;
 }
 
+static void note_met(struct scan *scan)
+{
+    for (size_t i = 0; i < scan->request->includes.count; i++)
+        scan->met[i] = scan->met[i] || glob_covers(scan->request->includes.items[i], scan->path);
+}
+
 static enum err_code scan_dir(struct scan *scan, int dir_fd, size_t length, int depth);
 
 static enum err_code scan_entry(struct scan *scan, int dir_fd, const char *name, size_t length,
@@ -76,9 +86,11 @@ static enum err_code scan_entry(struct scan *scan, int dir_fd, const char *name,
         return ERR_OK; /* longer than any path that a pattern can name */
     if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
         return ERR_OK; /* gone meanwhile */
-    if (S_ISREG(st.st_mode))
+    if (S_ISREG(st.st_mode)) {
+        note_met(scan);
         return archive_chooses(scan->request, scan->path) ? add_file(scan, (uint64_t)st.st_size)
                                                           : ERR_OK;
+    }
     if (!S_ISDIR(st.st_mode) || depth == DEPTH_MAX)
         return ERR_OK;
     int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -104,22 +116,72 @@ static enum err_code scan_dir(struct scan *scan, int dir_fd, size_t length, int 
     return rc;
 }
 
+static void tell_unmet(const struct scan *scan)
+{
+    const struct text_list *includes = &scan->request->includes;
+    char *text = scan->plan->unmet;
+    size_t used = 0;
+    for (size_t i = 0; i < includes->count; i++) {
+        if (scan->met[i])
+            continue;
+        if (used + strlen(includes->items[i]) + 10 >= ARCHIVE_UNMET_SIZE) {
+            (void)snprintf(text + used, ARCHIVE_UNMET_SIZE - used, "%s...", used ? ", " : "");
+            return;
+        }
+        used += (size_t)snprintf(text + used, ARCHIVE_UNMET_SIZE - used, "%s'%s'", used ? ", " : "",
+                                 includes->items[i]);
+    }
+}
+
+static enum err_code check_limits(const struct scan *scan)
+{
+    if (scan->files > scan->limits->files)
+        return err_set(scan->err, ERR_TOO_LARGE,
+                       "%zu files are to be archived, at most %zu may be (archive.max_files): keep "
+                       "fewer, or pack them into one",
+                       scan->files, scan->limits->files);
+    if (scan->bytes > scan->limits->bytes)
+        return err_set(scan->err, ERR_TOO_LARGE,
+                       "%llu bytes are to be archived, at most %llu may be (archive.max_bytes): "
+                       "keep less, or pack it",
+                       (unsigned long long)scan->bytes, (unsigned long long)scan->limits->bytes);
+    return ERR_OK;
+}
+
+static enum err_code scan_home(struct scan *scan, int home_fd)
+{
+    struct stat st;
+    int fd = openat(home_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) != 0) {
+        int why = errno;
+        fd_close(&fd);
+        return err_set_errno(scan->err, ERR_IO, why, "cannot open the job's directory");
+    }
+    scan->plan->owner = st.st_uid;
+    enum err_code rc = scan_dir(scan, fd, 0, 0);
+    if (rc == ERR_OK)
+        rc = check_limits(scan);
+    if (rc == ERR_OK)
+        tell_unmet(scan);
+    return rc;
+}
+
 enum err_code archive_scan(int home_fd, const struct job_request *request,
                            const struct archive_limits *limits, struct archive_plan *ret_plan,
                            struct err *err)
 {
     ARCHIVE_PLAN_AUTO struct archive_plan plan = {0};
     struct scan *scan = calloc(1, sizeof(*scan));
-    struct stat st;
-    int fd = openat(home_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (!scan || fd < 0 || fstat(fd, &st) != 0) {
-        free(scan);
-        fd_close(&fd);
-        return err_set_errno(err, ERR_IO, errno, "cannot open the job's directory");
+    bool *met = calloc(request->includes.count + 1, sizeof(*met));
+    enum err_code rc = ERR_NOMEM;
+    if (scan && met) {
+        *scan = (struct scan){
+            .request = request, .limits = limits, .plan = &plan, .met = met, .err = err};
+        rc = scan_home(scan, home_fd);
+    } else {
+        rc = err_set(err, ERR_NOMEM, "no memory for the list of files");
     }
-    plan.owner = st.st_uid;
-    *scan = (struct scan){.request = request, .limits = limits, .plan = &plan, .err = err};
-    enum err_code rc = scan_dir(scan, fd, 0, 0);
+    free(met);
     free(scan);
     if (rc)
         return rc;

@@ -12,6 +12,8 @@
 
 #include <sys/types.h>
 
+#define ARCHIVE_UNMET_SIZE 200
+
 struct archive_file {
     char *path; /* relative to the job's directory */
     uint64_t bytes;
@@ -22,6 +24,8 @@ struct archive_plan {
     size_t count;
     uint64_t bytes;
     uid_t owner; /* of the job's directory: the job's user */
+    /* "'*.csv', '*.log'": includes that cover no file; "" if each covers one. */
+    char unmet[ARCHIVE_UNMET_SIZE];
 };
 
 struct archive_limits {
@@ -31,7 +35,8 @@ struct archive_limits {
 
 /* A path is chosen when an include covers it and no exclude does. */
 bool archive_chooses(const struct job_request *request, const char *path);
-/* Which files there are to copy. ERR_TOO_LARGE: more than the limits allow. */
+/* Which files there are to copy. ERR_TOO_LARGE: more than the limits allow;
+ * says how much there is. */
 MUST_USE enum err_code archive_scan(int home_fd, const struct job_request *request,
                                     const struct archive_limits *limits,
                                     struct archive_plan *ret_plan, struct err *err);

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-#include "worker/fetch.h"
+#include "worker/fetch_address.h"
 
 #include "common/base/address.h"
 #include "common/base/clock.h"
 #include "common/base/fs.h"
+#include "common/base/last_line.h"
+#include "common/base/shown_url.h"
 
-#include <curl/curl.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netdb.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -27,6 +29,8 @@ enum err_code fetch_start(struct err *err)
 /* What the callbacks of one transfer share. */
 struct transfer {
     const struct fetch *fetch;
+    CURL *easy;         /* NULL: it is a file */
+    int64_t size_bytes; /* of that file; -1: not known */
     uint64_t written;
     struct err *err;
 };
@@ -46,13 +50,33 @@ static enum err_code write_all(const struct fetch *fetch, const char *bytes, siz
     return ERR_OK;
 }
 
+/* As its server said, or its file has; -1: not known. */
+static int64_t whole_bytes(const struct transfer *transfer)
+{
+    curl_off_t length = -1;
+    if (!transfer->easy)
+        return transfer->size_bytes;
+    (void)curl_easy_getinfo(transfer->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
+    return length;
+}
+
+static enum err_code too_large(const struct transfer *transfer)
+{
+    uint64_t max_bytes = transfer->fetch->max_bytes;
+    int64_t whole = whole_bytes(transfer);
+    char size[40] = "it";
+    if (whole > 0 && (uint64_t)whole > max_bytes)
+        (void)snprintf(size, sizeof(size), "its %lld bytes", (long long)whole);
+    return err_set(transfer->err, ERR_TOO_LARGE,
+                   "%s %s larger than the limit of %llu bytes (worker.input_max_bytes)", size,
+                   whole > 0 ? "are" : "is", (unsigned long long)max_bytes);
+}
+
 static enum err_code add_bytes(struct transfer *transfer, const char *bytes, size_t size_bytes)
 {
     const struct fetch *fetch = transfer->fetch;
     if (size_bytes > fetch->max_bytes - transfer->written)
-        return err_set(transfer->err, ERR_TOO_LARGE,
-                       "it is larger than the limit of %llu bytes (worker.input_max_bytes)",
-                       (unsigned long long)fetch->max_bytes);
+        return too_large(transfer);
     transfer->written += size_bytes;
     return write_all(fetch, bytes, size_bytes, transfer->err);
 }
@@ -62,13 +86,23 @@ static size_t on_bytes(char *bytes, size_t size, size_t count, void *arg)
     return add_bytes(arg, bytes, size * count) ? CURL_WRITEFUNC_ERROR : size * count;
 }
 
-static enum err_code check_time(const struct fetch *fetch, struct err *err)
+static enum err_code too_slow(const struct transfer *transfer)
 {
+    int64_t whole = whole_bytes(transfer);
+    char of[32] = "";
+    if (whole > 0)
+        (void)snprintf(of, sizeof(of), " of %lld", (long long)whole);
+    return err_set(transfer->err, ERR_TIMEOUT,
+                   "it took longer than %u ms (worker.stage_timeout_ms): %llu%s bytes came",
+                   transfer->fetch->timeout_ms, (unsigned long long)transfer->written, of);
+}
+
+static enum err_code check_time(const struct transfer *transfer)
+{
+    const struct fetch *fetch = transfer->fetch;
     if (fetch->interrupted && fetch->interrupted(fetch->arg))
-        return err_set(err, ERR_STOPPING, "interrupted");
-    if (clock_mono_ms() > fetch->deadline_ms)
-        return err_set(err, ERR_TIMEOUT, "it took longer than worker.stage_timeout_ms allows");
-    return ERR_OK;
+        return err_set(transfer->err, ERR_STOPPING, "interrupted");
+    return clock_mono_ms() > fetch->deadline_ms ? too_slow(transfer) : ERR_OK;
 }
 
 static enum err_code perform(CURLM *multi, struct transfer *transfer)
@@ -80,7 +114,7 @@ static enum err_code perform(CURLM *multi, struct transfer *transfer)
             code = curl_multi_poll(multi, NULL, 0, POLL_MS, NULL);
         if (code != CURLM_OK)
             return err_set(transfer->err, ERR_IO, "%s", curl_multi_strerror(code));
-        enum err_code rc = check_time(transfer->fetch, transfer->err);
+        enum err_code rc = check_time(transfer);
         if (rc)
             return rc;
     }
@@ -110,38 +144,6 @@ static enum job_condition condition_of(CURLcode code, long status)
     return JOB_COND_NONE;
 }
 
-/* One part of a URL as text; "" in place of one that is not there. */
-static bool copy_part(CURLU *url, CURLUPart part, char *ret_text, size_t size)
-{
-    char *text = NULL;
-    bool good =
-        curl_url_get(url, part, &text, CURLU_DEFAULT_PORT) == CURLUE_OK && strlen(text) < size;
-    (void)snprintf(ret_text, size, "%s", good ? text : "");
-    curl_free(text);
-    return good;
-}
-
-static bool split_url(CURLU *url, struct fetch_cause *cause)
-{
-    char host[FETCH_HOST_SIZE];
-    char port[8];
-    uint64_t number = 0;
-    if (!copy_part(url, CURLUPART_HOST, host, sizeof(host)) ||
-        !copy_part(url, CURLUPART_PORT, port, sizeof(port)) ||
-        !sv_u64(sv_of(port), UINT16_MAX, &number))
-        return false;
-    bool literal = host[0] == '[';
-    (void)snprintf(cause->host, sizeof(cause->host), "%.*s", (int)strcspn(host + literal, "]"),
-                   host + literal);
-    cause->port = (uint16_t)number;
-    (void)curl_url_set(url, CURLUPART_USER, NULL, 0);
-    (void)curl_url_set(url, CURLUPART_PASSWORD, NULL, 0);
-    (void)curl_url_set(url, CURLUPART_OPTIONS, NULL, 0);
-    (void)curl_url_set(url, CURLUPART_QUERY, NULL, 0);
-    (void)curl_url_set(url, CURLUPART_FRAGMENT, NULL, 0);
-    return copy_part(url, CURLUPART_URL, cause->url, sizeof(cause->url));
-}
-
 /* The server that was asked last: after a redirection it is not the one of the request. */
 static void find_cause(CURL *easy, CURLcode code, long status, struct fetch_cause *cause)
 {
@@ -150,9 +152,39 @@ static void find_cause(CURL *easy, CURLcode code, long status, struct fetch_caus
     CURLU *url = condition ? curl_url() : NULL;
     if (url && curl_easy_getinfo(easy, CURLINFO_EFFECTIVE_URL, &text) == CURLE_OK && text &&
         sv_is_utf8(sv_of(text)) && curl_url_set(url, CURLUPART_URL, text, 0) == CURLUE_OK &&
-        split_url(url, cause))
+        fetch_split(url, cause))
         cause->condition = condition;
     curl_url_cleanup(url);
+}
+
+static const struct {
+    long least; /* of the statuses that it counts for */
+    long most;
+    const char *says;
+} statuses[] = {
+    {401, 401, " (unauthorized): it wants other credentials"},
+    {403, 403, " (forbidden): it refuses these credentials, or anybody"},
+    {404, 404, " (not found): correct the address"},
+    {410, 410, " (gone): it is not there any more"},
+    {429, 429, " (too many requests): submit it again later"},
+    {500, 599, ": a fault of that server; submit it again later"},
+};
+
+static enum err_code refused(CURL *easy, const char *url, long status, struct err *err)
+{
+    const char *says = "";
+    const char *last = NULL;
+    char other[SHOWN_URL_SIZE];
+    char shown[SHOWN_URL_SIZE];
+    for (size_t i = 0; i < ARRAY_LEN(statuses); i++) {
+        if (status >= statuses[i].least && status <= statuses[i].most)
+            says = statuses[i].says;
+    }
+    if (curl_easy_getinfo(easy, CURLINFO_EFFECTIVE_URL, &last) != CURLE_OK || !last)
+        last = url;
+    bool elsewhere = strcmp(shown_url(last, other), shown_url(url, shown)) != 0;
+    return err_set(err, ERR_IO, "the server answered with status %ld%s%s%s", status, says,
+                   elsewhere ? "; after a redirection to " : "", elsewhere ? other : "");
 }
 
 static enum err_code result_of(CURLM *multi, CURL *easy, struct transfer *transfer,
@@ -172,7 +204,7 @@ static enum err_code result_of(CURLM *multi, CURL *easy, struct transfer *transf
     if (transfer->fetch->cause)
         find_cause(easy, message->data.result, status, transfer->fetch->cause);
     if (message->data.result == CURLE_HTTP_RETURNED_ERROR)
-        return err_set(err, ERR_IO, "the server answered with status %ld", status);
+        return refused(easy, transfer->fetch->url, status, err);
     return err_set(err, ERR_IO, "%s",
                    detail[0] ? detail : curl_easy_strerror(message->data.result));
 }
@@ -183,8 +215,13 @@ static curl_socket_t open_socket(void *arg, curlsocktype purpose, struct curl_so
     struct transfer *transfer = arg;
     (void)purpose;
     if (!transfer->fetch->link_local && address_is_of_host(&address->addr)) {
+        char host[NI_MAXHOST] = "its address";
+        (void)getnameinfo(&address->addr, address->addrlen, host, sizeof(host), NULL, 0,
+                          NI_NUMERICHOST);
         (void)err_set(transfer->err, ERR_FORBIDDEN,
-                      "its address is link-local, which is refused (worker.input_link_local)");
+                      "%.60s is link-local or one of the few others where clouds keep credentials: "
+                      "these are refused (worker.input_link_local is false)",
+                      host);
         return CURL_SOCKET_BAD;
     }
     return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
@@ -215,8 +252,8 @@ static bool set_options(CURL *easy, struct transfer *transfer, char *detail)
 static enum err_code fetch_http(const struct fetch *fetch, struct err *err)
 {
     char detail[CURL_ERROR_SIZE] = "";
-    struct transfer transfer = {.fetch = fetch, .err = err};
     CURL *easy = curl_easy_init();
+    struct transfer transfer = {.fetch = fetch, .easy = easy, .size_bytes = -1, .err = err};
     CURLM *multi = curl_multi_init();
     enum err_code rc = ERR_NOMEM;
     if (!easy || !multi || !set_options(easy, &transfer, detail) ||
@@ -236,14 +273,16 @@ static enum err_code fetch_http(const struct fetch *fetch, struct err *err)
 enum err_code fetch_copy(const struct fetch *fetch, int from_fd, uint64_t *ret_bytes,
                          struct err *err)
 {
-    struct transfer transfer = {.fetch = fetch, .err = err};
+    struct stat st;
+    struct transfer transfer = {
+        .fetch = fetch, .size_bytes = fstat(from_fd, &st) == 0 ? st.st_size : -1, .err = err};
     char *piece = malloc(PIECE_BYTES);
     if (!piece)
         return err_set(err, ERR_NOMEM, "no memory to copy a file");
     enum err_code rc = ERR_OK;
     ssize_t got = 1;
     while (got > 0 && rc == ERR_OK) {
-        rc = check_time(fetch, err);
+        rc = check_time(&transfer);
         if (rc)
             break;
         got = read(from_fd, piece, PIECE_BYTES);
@@ -277,8 +316,14 @@ static enum err_code open_allowed(const struct config_list *roots, const char *p
                   : fs_open_beneath(root_fd, path + length + 1, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0,
                                     ret_fd, err);
     }
+    char shown[SHOWN_URL_SIZE];
+    char roots_text[40] = "none is set on this worker";
+    if (roots->count)
+        (void)snprintf(roots_text, sizeof(roots_text), "%zu set on this worker", roots->count);
     return err_set(err, ERR_FORBIDDEN,
-                   "files come only from beneath the folders of worker.file_roots");
+                   "%s is beneath none of the folders of worker.file_roots (%s): use one that is, "
+                   "or send the file along",
+                   text_quotable(sv_of(path), shown, sizeof(shown)), roots_text);
 }
 
 static enum err_code fetch_file(const struct fetch *fetch, struct err *err)

@@ -27,6 +27,7 @@ struct fetch {
     int fd;                          /* is written to */
     uint64_t max_bytes;              /* ERR_TOO_LARGE beyond it */
     int64_t deadline_ms;             /* clock_mono_ms(); ERR_TIMEOUT after it */
+    uint32_t timeout_ms;             /* the time that this leaves, for people */
     const struct config_list *roots; /* of file URLs */
     void *arg;
     /* Asked several times a second; true ends the fetch with ERR_STOPPING. */

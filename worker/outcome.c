@@ -2,6 +2,8 @@
 #include "worker/outcome.h"
 
 #include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
 
 #define MIB ((uint64_t)1024 * 1024)
 
@@ -24,29 +26,52 @@ static void fail(struct outcome *outcome, enum job_condition condition, bool att
     outcome->attempt = attempt;
 }
 
-static void start_failed(const struct outcome_facts *facts, struct outcome *outcome)
+PRINTF_LIKE(2, 3) static void add_text(struct outcome *outcome, const char *format, ...)
 {
-    const struct runner_record *record = facts->record;
-    fail(outcome, JOB_COND_START_FAILED, true);
-    if (strcmp(record->start_error, "ENOENT") == 0 && strcmp(record->start_step, "exec") == 0)
-        (void)snprintf(outcome->reason, sizeof(outcome->reason),
-                       "cannot start '%.200s': no such program (ENOENT)", facts->program);
-    else
-        (void)snprintf(outcome->reason, sizeof(outcome->reason),
-                       "cannot start '%.200s': %s at step %s", facts->program, record->start_error,
-                       record->start_step);
+    va_list args;
+    size_t used = strlen(outcome->reason);
+    va_start(args, format);
+    (void)vsnprintf(outcome->reason + used, sizeof(outcome->reason) - used, format, args);
+    va_end(args);
 }
 
-/* A limit of memory makes allocations fail; what the program does then is its own affair, so the
- * peak is told beside what it did. */
-static void add_memory(const struct outcome_facts *facts, struct outcome *outcome)
+/* What programs say when they got no memory: their languages' words, and the system's. */
+static const char *const no_memory[] = {
+    "MemoryError",   "bad_alloc",     "OutOfMemory",      "Cannot allocate memory",
+    "out of memory", "Out of memory", "memory exhausted", "ENOMEM",
+};
+
+static bool says_no_memory(const char *line)
 {
-    uint64_t peak = facts->record->max_rss_bytes;
-    size_t used = strlen(outcome->reason);
-    if (facts->memory_mb && peak >= facts->memory_mb * MIB / 10 * 9)
-        (void)snprintf(outcome->reason + used, sizeof(outcome->reason) - used,
-                       "; its peak of memory was %llu of %u MiB", (unsigned long long)(peak / MIB),
-                       facts->memory_mb);
+    for (size_t i = 0; line && i < ARRAY_LEN(no_memory); i++) {
+        if (strstr(line, no_memory[i]))
+            return true;
+    }
+    return false;
+}
+
+bool outcome_wants_last_line(const struct outcome_facts *facts)
+{
+    const struct runner_record *record = facts->record;
+    return facts->memory_mb && record->err.kept_bytes && (record->signal || record->exit_code > 0);
+}
+
+/* A limit of memory makes allocations fail; what the program does then is its own affair. So it
+ * counts as the cause when the program says so, or its peak came near it; and a signal is told
+ * beside both figures, since many programs do not look whether they got memory. */
+static void judge_memory(const struct outcome_facts *facts, struct outcome *outcome)
+{
+    uint64_t peak_mib = facts->record->max_rss_bytes / MIB;
+    bool says = says_no_memory(facts->last_line);
+    bool reached = facts->memory_mb &&
+                   (says || facts->record->max_rss_bytes >= facts->memory_mb * MIB / 10 * 9);
+    if (reached)
+        outcome->condition = JOB_COND_MEMORY_LIMIT;
+    if (reached || (facts->memory_mb && facts->record->signal))
+        add_text(outcome, "; its peak of memory was %llu of %u MiB%s", (unsigned long long)peak_mib,
+                 facts->memory_mb, says ? ", and it says that it got no more" : "");
+    else if (facts->record->signal == SIGKILL)
+        add_text(outcome, "; its peak of memory was %llu MiB", (unsigned long long)peak_mib);
 }
 
 static void ended_by_itself(const struct outcome_facts *facts, struct outcome *outcome)
@@ -58,17 +83,19 @@ static void ended_by_itself(const struct outcome_facts *facts, struct outcome *o
         (void)snprintf(outcome->reason, sizeof(outcome->reason), "ended by signal %d (SIG%s)%s",
                        record->signal, name ? name : "?",
                        record->core_dumped ? ", core dumped" : "");
-        add_memory(facts, outcome);
+        judge_memory(facts, outcome);
     } else if (record->exit_code != 0) {
         fail(outcome, JOB_COND_COMMAND_FAILED, true);
         (void)snprintf(outcome->reason, sizeof(outcome->reason), "ended with exit code %d",
                        record->exit_code);
-        add_memory(facts, outcome);
+        judge_memory(facts, outcome);
     } else if (runner_record_output_failed(record)) {
         fail(outcome, JOB_COND_OUTPUT_DISK_FULL, true);
         (void)snprintf(outcome->reason, sizeof(outcome->reason),
-                       "output-disk-full: the output could not be kept (%s)",
-                       record->out.error[0] ? record->out.error : record->err.error);
+                       "output-disk-full: the output could not be kept (%s)%s%.200s",
+                       record->out.error[0] ? record->out.error : record->err.error,
+                       facts->archive_room ? "; " : "",
+                       facts->archive_room ? facts->archive_room : "");
     } else {
         outcome->state = JOB_FINISHED;
         outcome->attempt = true;
@@ -98,7 +125,8 @@ void outcome_judge(const struct outcome_facts *facts, struct outcome *ret_outcom
     const struct runner_record *record = facts->record;
     struct outcome outcome = {0};
     if (record->start_error[0]) {
-        start_failed(facts, &outcome);
+        fail(&outcome, JOB_COND_START_FAILED, true);
+        start_failure_tell(record, facts->program, &facts->place, outcome.reason);
     } else if (runner_reason_is_infrastructure(record->reason)) {
         outcome.lost = true;
     } else if (record->reason == RUNNER_KILLED) {

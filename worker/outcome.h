@@ -6,7 +6,7 @@
  * Threads: any. Memory: reason is in the struct. */
 
 #include "common/model/job.h"
-#include "worker/runner/record.h"
+#include "worker/start_failure.h"
 
 /* Notes of runner_client_kill, which come back in the record. */
 #define KILL_NOTE_CANCEL "cancel"
@@ -24,9 +24,14 @@ struct outcome_facts {
     const struct runner_record *record;
     const char *program; /* argv[0] */
     uint32_t max_seconds;
-    uint32_t memory_mb; /* 0: no limit */
+    uint32_t memory_mb;       /* 0: no limit */
+    const char *last_line;    /* of its stderr; NULL: not looked at */
+    const char *archive_room; /* of the disk that keeps outputs; NULL: the same */
+    struct start_place place;
 };
 
+/* Whether the last line of stderr matters: the program may say that it got no memory. */
+bool outcome_wants_last_line(const struct outcome_facts *facts);
 void outcome_judge(const struct outcome_facts *facts, struct outcome *ret_outcome);
 
 #endif

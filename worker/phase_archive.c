@@ -5,7 +5,9 @@
 #include "common/base/fs.h"
 #include "common/base/log.h"
 #include "worker/archive.h"
+#include "worker/disk_room.h"
 
+#include <errno.h>
 #include <fcntl.h>
 
 /* Beyond these the copying takes long enough to be seen as a state of its own. */
@@ -27,9 +29,13 @@ static bool wanted(const struct run *run)
 }
 
 /* The files were not kept: a job that went well did not, then; one that failed keeps its reason. */
-static enum phase_result failed(struct run *run, const struct err *err)
+static enum phase_result failed(struct run *run, struct err *err)
 {
+    char room[DISK_ROOM_SIZE];
     const struct outcome end = run->end;
+    if (err->sys_errno == ENOSPC || err->sys_errno == EDQUOT)
+        err_prefix(err,
+                   "%s: ", disk_room_text(run->w->archive_fd, "archive.root", run->w->host, room));
     enum phase_result result = run_fail(run, JOB_COND_ARCHIVE_FAILED, err);
     if (result == PHASE_SHORT)
         return result;
@@ -38,6 +44,14 @@ static enum phase_result failed(struct run *run, const struct err *err)
         return result;
     run->end = end;
     return PHASE_DONE;
+}
+
+/* A job that went well says which of its patterns were of no use: most likely they are wrong. */
+static void tell_unmet(struct run *run, const struct archive_plan *plan)
+{
+    if (run->end.state == JOB_FINISHED && plan->unmet[0])
+        (void)snprintf(run->end.reason, sizeof(run->end.reason), "no file matched --keep %s",
+                       plan->unmet);
 }
 
 static enum phase_result copy(struct run *run, int home_fd, const struct archive_plan *plan)
@@ -79,6 +93,7 @@ enum phase_result phase_archive(struct run *run)
             result = copy(run, home_fd, &plan);
         if (result != PHASE_DONE)
             return result;
+        tell_unmet(run, &plan);
     }
     FAULT("worker.output_kept");
     return PHASE_DONE;

@@ -50,11 +50,22 @@ static enum phase_result clear_former(struct run *run, const struct runner_job *
     return run_cancelled(run);
 }
 
+/* The disk of the worker's folder: the runner could write no note of the run, or make no folder. */
+static bool is_disk_full(const struct runner_record *record)
+{
+    bool of_host =
+        strcmp(record->start_step, "setup") == 0 || strcmp(record->start_step, "chdir") == 0;
+    return of_host && (strcmp(record->start_error, "ENOSPC") == 0 ||
+                       strcmp(record->start_error, "EDQUOT") == 0);
+}
+
 /* Whether the runner had no process, descriptor or memory for it. What is not so at the other
  * steps: there it is a limit of the job's own. */
 static bool is_short(const struct runner_record *record)
 {
     static const char *const errors[] = {"EAGAIN", "EMFILE", "ENFILE", "ENOMEM"};
+    if (is_disk_full(record))
+        return true;
     bool before =
         strcmp(record->start_step, "setup") == 0 || strcmp(record->start_step, "fork") == 0 ||
         strcmp(record->start_step, "chdir") == 0 || strcmp(record->start_step, "confine") == 0;
@@ -78,6 +89,12 @@ static enum phase_result unstart(struct run *run)
         if (result != PHASE_DONE)
             return result;
     }
+    if (is_disk_full(&run->record))
+        run_disk_full(run);
+    else
+        (void)snprintf(run->delay, sizeof(run->delay),
+                       "host %.200s has no room for its process (%s at step %s)", run->w->host,
+                       run->record.start_error, run->record.start_step);
     log_event(LOG_WARN, "worker.start.short", LOG_S("job", run->id_text),
               LOG_S("error", run->record.start_error), LOG_S("step", run->record.start_step));
     run->started = run->exited = false;
@@ -92,11 +109,9 @@ static enum phase_result take_answer(struct run *run, const struct runner_job *h
     run->record = held->record;
     if (!held->exited || !held->record.start_error[0])
         return PHASE_DONE;
-    if (run->patient && is_short(&run->record))
+    if (is_disk_full(&run->record) || (run->patient && is_short(&run->record)))
         return unstart(run);
-    struct outcome_facts facts = {.record = &run->record,
-                                  .program = run->request->command.items[0]};
-    outcome_judge(&facts, &run->end);
+    run_judge(run);
     return PHASE_ENDED;
 }
 

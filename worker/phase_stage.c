@@ -3,12 +3,15 @@
 
 #include "common/base/clock.h"
 #include "common/base/fs.h"
+#include "common/base/log.h"
+#include "common/base/shown_url.h"
 #include "worker/fetch.h"
 #include "worker/run_block.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 static bool interrupted(void *arg)
@@ -37,6 +40,7 @@ static enum err_code fill(struct run *run, const struct job_input *input, int fd
         .fd = fd,
         .max_bytes = cfg->worker_input_max_bytes,
         .deadline_ms = clock_mono_ms() + cfg->worker_stage_timeout_ms,
+        .timeout_ms = cfg->worker_stage_timeout_ms,
         .roots = &cfg->worker_file_roots,
         .link_local = cfg->worker_input_link_local,
         .arg = run,
@@ -69,6 +73,50 @@ static enum err_code stage_input(struct run *run, int home_fd, const struct job_
     return rc;
 }
 
+static bool is_full(const struct err *err)
+{
+    return err->sys_errno == ENOSPC || err->sys_errno == EDQUOT;
+}
+
+static void name_input(const struct job_input *input, struct err *err)
+{
+    char shown[SHOWN_URL_SIZE];
+    if (input->source_url)
+        err_prefix(err, "input %.80s (%s): ", input->target_path,
+                   shown_url(input->source_url, shown));
+    else
+        err_prefix(err, "input %.100s: ", input->target_path);
+}
+
+/* The disk is full of others' files: else it never had room for this job. */
+static bool may_fit(const struct run *run)
+{
+    struct statvfs disk;
+    uint64_t own_bytes = 0;
+    struct err err = {0};
+    if (fs_tree_size(run->w->work_fd, run->dir, &own_bytes, &err) ||
+        fstatvfs(run->w->work_fd, &disk) != 0)
+        return true;
+    return own_bytes < (uint64_t)disk.f_blocks * disk.f_frsize / 2;
+}
+
+static enum phase_result failed(struct run *run, const struct job_input *input,
+                                const struct fetch_cause *cause, struct err *err)
+{
+    bool full = is_full(err);
+    bool waits = full && may_fit(run);
+    name_input(input, err);
+    if (full)
+        run_remove_dir(run); /* others may need the room meanwhile */
+    if (waits) {
+        log_err("worker.disk.full", err);
+        return run_disk_full(run);
+    }
+    if (cause->condition)
+        return run_block_input(run, cause, err);
+    return run_fail(run, JOB_COND_INPUT_FAILED, err);
+}
+
 enum phase_result phase_stage(struct run *run)
 {
     FD_AUTO int home_fd = -1;
@@ -81,7 +129,7 @@ enum phase_result phase_stage(struct run *run)
             return result;
     }
     if (fs_make_dirs(run->w->work_fd, run->dir, 0700, &home_fd, &err))
-        return run_fail(run, JOB_COND_START_FAILED, &err);
+        return is_full(&err) ? run_disk_full(run) : run_fail(run, JOB_COND_START_FAILED, &err);
     for (size_t i = 0; i < run->request->input_count; i++) {
         const struct job_input *input = &run->request->inputs[i];
         enum phase_result result = run_interrupted(run);
@@ -91,12 +139,7 @@ enum phase_result phase_stage(struct run *run)
         if (stage_input(run, home_fd, input, &cause, &err) == ERR_OK)
             continue;
         result = run_interrupted(run);
-        if (result != PHASE_DONE)
-            return result;
-        err_prefix(&err, "input %.100s: ", input->target_path);
-        if (cause.condition)
-            return run_block_input(run, &cause, &err);
-        return run_fail(run, JOB_COND_INPUT_FAILED, &err);
+        return result == PHASE_DONE ? failed(run, input, &cause, &err) : result;
     }
     return run_interrupted(run);
 }

@@ -22,13 +22,7 @@ static void take_record(struct run *run)
 
 static enum phase_result judge(struct run *run)
 {
-    struct outcome_facts facts = {
-        .record = &run->record,
-        .program = run->request ? run->request->command.items[0] : "?",
-        .max_seconds = run->job->max_seconds,
-        .memory_mb = run->job->memory_mb,
-    };
-    outcome_judge(&facts, &run->end);
+    run_judge(run);
     if (run->end.lost)
         return PHASE_LOST;
     return run->end.state == JOB_CANCELLED ? run_cancelled(run) : PHASE_DONE;

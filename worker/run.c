@@ -8,18 +8,13 @@
 #include "worker/run_block.h"
 #include "worker/stats.h"
 
-#include <errno.h>
-
 static const struct phase phases[] = {
 #define PHASE(state, function) {JOB_##state, phase_##function},
 #include "worker/phase.def"
 #undef PHASE
 };
 
-#define SHORTAGE_MS 60000 /* a phase is tried again for so long */
-
 static const struct retry commit_retry = {100, 5000};
-static const struct retry shortage_retry = {100, 2000};
 
 static void set_run(struct run *run, uint64_t number)
 {
@@ -248,23 +243,6 @@ enum phase_result run_interrupted(struct run *run)
     return result;
 }
 
-static bool is_shortage(const struct err *err)
-{
-    return err->code == ERR_NOMEM || err->sys_errno == ENOMEM || err->sys_errno == EMFILE ||
-           err->sys_errno == ENFILE || err->sys_errno == EAGAIN;
-}
-
-enum phase_result run_fail(struct run *run, enum job_condition condition, const struct err *why)
-{
-    if (run->patient && is_shortage(why)) {
-        log_err("worker.shortage", why);
-        return PHASE_SHORT;
-    }
-    run->end = (struct outcome){.state = JOB_FAILED, .condition = condition};
-    (void)snprintf(run->end.reason, sizeof(run->end.reason), "%s", why->text);
-    return PHASE_ENDED;
-}
-
 enum phase_result run_cancelled(struct run *run)
 {
     AUTO(job_free) struct job *now = NULL;
@@ -303,31 +281,13 @@ static enum phase_result adopt_run(struct run *run)
     }
 }
 
-/* A phase, or what comes before them, as often as the host is short of something. */
-static enum phase_result step(struct run *run, enum phase_result (*go)(struct run *run))
-{
-    int64_t until_ms = clock_mono_ms() + SHORTAGE_MS;
-    for (uint32_t tries = 1;; tries++) {
-        run->patient = clock_mono_ms() < until_ms;
-        enum phase_result result = go(run);
-        if (result == PHASE_SHORT)
-            result = run_pause(run, retry_pause_ms(&shortage_retry, tries));
-        else
-            return result;
-        if (result == PHASE_DONE)
-            result = run_interrupted(run);
-        if (result != PHASE_DONE)
-            return result;
-    }
-}
-
 static enum phase_result walk(struct run *run)
 {
     enum phase_result result = run_interrupted(run);
     if (run->adopted && result == PHASE_ENDED)
         result = PHASE_DONE; /* it has a process: the phase that waits for it ends it */
     if (!run->adopted && result == PHASE_DONE)
-        result = step(run, read_request);
+        result = run_step(run, read_request);
     if (run->adopted && result == PHASE_DONE && run->runner_fence != run->hold.fence)
         result = adopt_run(run);
     if (!run->adopted && result == PHASE_DONE)
@@ -336,7 +296,7 @@ static enum phase_result walk(struct run *run)
         if (run->adopted && phases[i].state < JOB_RUNNING)
             continue;
         run_note(run, phases[i].state);
-        result = step(run, phases[i].step);
+        result = run_step(run, phases[i].step);
     }
     return result;
 }

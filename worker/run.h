@@ -16,6 +16,8 @@
 #include "worker/runner/client.h"
 #include "worker/worker.h"
 
+#define RUN_DELAY_SIZE 300
+
 enum phase_result {
     PHASE_DONE,    /* on to the next phase */
     PHASE_ENDED,   /* the job ends here, as run->end says */
@@ -49,7 +51,9 @@ struct run {
     int64_t started_us;          /* of its process, clock_boot_us(); 0: not known */
     struct runner_record record;
     struct environment environment;
-    bool patient; /* a shortage of the host ends nothing yet */
+    bool patient;               /* a shortage of the host ends nothing yet */
+    bool disk;                  /* ... its disk is full, which never does */
+    char delay[RUN_DELAY_SIZE]; /* the shortage, for people */
     struct outcome end;
 };
 
@@ -93,6 +97,13 @@ MUST_USE enum phase_result run_interrupted(struct run *run);
 enum phase_result run_fail(struct run *run, enum job_condition condition, const struct err *why);
 /* Fills the end: CANCELLED, and by whom. Answers PHASE_ENDED. */
 enum phase_result run_cancelled(struct run *run);
+/* Fills the end by the runner's record of it (run_judge.c). */
+void run_judge(struct run *run);
+/* The disk of the worker's folder is full: that is no fault of the job, which waits for room. Fills
+ * run->delay; answers PHASE_SHORT. */
+enum phase_result run_disk_full(struct run *run);
+/* Runs a phase, or what comes before them, as often as the host is short of something. */
+enum phase_result run_step(struct run *run, enum phase_result (*go)(struct run *run));
 /* Waits; what came of FENCED and LEAVE, or DONE after pause_ms. */
 MUST_USE enum phase_result run_pause(struct run *run, int64_t pause_ms);
 /* Something is to be fetched, which may take a while. */

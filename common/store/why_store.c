@@ -3,6 +3,10 @@
 
 #include "common/store/job_row.h"
 
+#include <string.h>
+
+#define WHY_KIND_SIZE 25
+
 struct look {
     const struct job *job;
     uint32_t lease_ms;
@@ -34,12 +38,40 @@ static enum err_code read_blocked(struct txn *txn, struct look *look, struct err
     return rc;
 }
 
+static enum err_code read_owned(struct txn *txn, struct look *look, struct err *err)
+{
+    struct why *why = &look->why;
+    char kind[WHY_KIND_SIZE] = "";
+    bool found = false;
+    enum err_code rc =
+        db_one(txn->db, DB_WHY_OWNED, DB_ARGS(db_uuid(&look->job->id), db_uuid(&look->job->id)),
+               DB_COLS(COL_I64(&why->asked_us), COL_TEXT(kind), COL_I64(&why->delayed_us),
+                       COL_TEXT(why->delay)),
+               &found, err);
+    if (strcmp(kind, "delayed") != 0)
+        why->delayed_us = 0;
+    return rc;
+}
+
+static enum err_code read_held(struct txn *txn, struct look *look, struct err *err)
+{
+    bool found = false;
+    int64_t now_us = 0;
+    return db_one(txn->db, DB_WHY_SINCE,
+                  DB_ARGS(db_text(job_state_text(JOB_BLOCKED)), db_uuid(&look->job->id)),
+                  DB_COLS(COL_I64(&now_us), COL_I64(&look->why.held_us)), &found, err);
+}
+
 static enum err_code read_why(struct txn *txn, void *ctx, struct err *err)
 {
     struct look *look = ctx;
     const struct job *job = look->job;
     look->why = (struct why){.lease_ms = look->lease_ms};
     enum err_code rc = read_since(txn, look, err);
+    if (rc == ERR_OK && job->has_owner)
+        rc = read_owned(txn, look, err);
+    if (rc == ERR_OK && job->status == JOB_CANCELLED)
+        rc = read_held(txn, look, err);
     if (rc == ERR_OK && job->status == JOB_BLOCKED)
         rc = read_blocked(txn, look, err);
     return rc;

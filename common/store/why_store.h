@@ -29,6 +29,11 @@ struct why {
     int64_t now_us;    /* by the database's clock, as all times of jobs */
     uint32_t lease_ms; /* as given */
     int64_t since_us;  /* it came to its state; 0: not known */
+    int64_t held_us;   /* of a cancelled job: it was held last; 0: it never was */
+    int64_t asked_us;  /* of a job with an owner: its cancellation was; 0: was not */
+    /* ... the last that is known of it: its host was short of something; 0: it was not */
+    int64_t delayed_us;
+    char delay[JOB_REASON_SIZE];
     struct why_queue queue;
     bool has_worker; /* the owner's row was found */
     struct worker_row worker;

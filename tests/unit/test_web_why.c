@@ -8,9 +8,11 @@ static struct job job;
 static struct why why;
 static struct buf text;
 static struct identity asker;
+static const char *last_line;
 
 static void begin(enum job_state status)
 {
+    last_line = NULL;
     asker = (struct identity){.tenant = "acme", .user = "ann", .roles = 1u << ROLE_USER};
     job = (struct job){
         .tenant = "acme", .queue = "long", .status = status, .max_seconds = 600, .attempts = 1};
@@ -22,7 +24,8 @@ static void begin(enum job_state status)
 
 static const char *told(enum bus_state broker)
 {
-    const struct why_facts facts = {&job, &why, broker, &asker};
+    const struct why_facts facts = {
+        .job = &job, .why = &why, .broker = broker, .asker = &asker, .last_line = last_line};
     buf_clear(&text);
     why_tell(&facts, &text);
     assert_false(text.failed);
@@ -130,7 +133,7 @@ static void the_start_is_estimated_when_enough_is_known(void **unused)
                                    .ahead = 4,
                                    .runs = 3,
                                    .run_us = INT64_C(20000000)};
-    const struct why_facts facts = {&job, &why, BUS_UP, &asker};
+    const struct why_facts facts = {.job = &job, .why = &why, .broker = BUS_UP, .asker = &asker};
     assert_int_equal(why_estimate_us(&facts), why.now_us + INT64_C(45000000));
     has(told(BUS_UP), "A job took 20 s here (median of 3 that ended in the last hour): it should "
                       "start in about 45 s, at 03:34:05 UTC");
@@ -225,13 +228,22 @@ static void an_ended_job_says_how(void **unused)
     job.has_exit_code = true;
     job.exit_code = 3;
     (void)snprintf(job.reason, sizeof(job.reason), "ended with exit code 3");
-    assert_string_equal(told(BUS_UP), "It failed: its command ended with exit code 3.");
+    job.errs = (struct job_stream){30, 30};
+    job.started_us = 1000000;
+    job.ended_us = 1100000;
+    last_line = "no licence";
+    assert_string_equal(told(BUS_UP),
+                        "It failed: its command ended with exit code 3 after 0.1 s. The last line "
+                        "of its stderr, in its own words: \"no licence\". All that it wrote there: "
+                        "'sluice output 00000000-0000-0000-0000-000000000000 --stderr'.");
+    job.exit_code = 137;
+    has(told(BUS_UP), "a shell's word for a command that a signal ended: SIGKILL");
     job.reason[0] = 0;
     assert_string_equal(told(BUS_UP),
                         "It failed: the command ended with an exit code other than 0.");
     begin(JOB_CANCELLED);
     (void)snprintf(job.cancel_by, sizeof(job.cancel_by), "ann");
-    assert_string_equal(told(BUS_UP), "ann cancelled it before it had begun.");
+    has(told(BUS_UP), "ann cancelled it before it had begun.");
 }
 
 static int open_text(void **unused)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Longer than 400 lines: what the child runs stands beside what is prepared for it. */
 #include "worker/runner/launch.h"
 
 #include "common/base/clock.h"
@@ -36,8 +37,9 @@
 #endif
 #define IN_CHILD __attribute__((no_sanitize("address", "undefined", "thread")))
 
-enum step { STEP_SETUP, STEP_CHDIR, STEP_CONFINE, STEP_LIMITS, STEP_EXEC };
-static const char *const step_names[] = {"setup", "chdir", "confine", "limits", "exec"};
+enum step { STEP_SETUP, STEP_CHDIR, STEP_CONFINE, STEP_LIMITS, STEP_EXEC, STEP_INTERPRETER };
+static const char *const step_names[] = {"setup",  "chdir", "confine",
+                                         "limits", "exec",  RUNNER_STEP_INTERPRETER};
 
 /* Filled by a child that could not start its program. */
 struct report {
@@ -233,8 +235,15 @@ IN_CHILD static bool is_elsewhere(int error) /* execvpe goes on to the next dire
            error == ENODEV || error == ETIMEDOUT;
 }
 
+/* The kernel says the same of a script whose interpreter it does not find. */
+IN_CHILD static bool is_there(const char *path)
+{
+    return syscall(SYS_faccessat, AT_FDCWD, path, F_OK) == 0;
+}
+
 IN_CHILD static _Noreturn void child_execs(const struct plan *plan)
 {
+    enum step step = STEP_EXEC;
     int seen = 0;
     int error = ENOENT;
     for (size_t i = 0; plan->paths[i]; i++) {
@@ -246,12 +255,14 @@ IN_CHILD static _Noreturn void child_execs(const struct plan *plan)
         }
         if (error == EACCES)
             seen = error;
+        else if (error == ENOENT && is_there(plan->paths[i]))
+            step = STEP_INTERPRETER;
         if (!is_elsewhere(error))
             break;
         if (seen)
             error = seen;
     }
-    child_fails(plan, STEP_EXEC, error);
+    child_fails(plan, error == ENOENT ? step : STEP_EXEC, error);
 }
 
 IN_CHILD static int child_main(void *arg)

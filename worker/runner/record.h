@@ -15,7 +15,8 @@
 #define RUNNER_NOTE_SIZE 64
 #define RUNNER_ERRNO_SIZE 24
 #define RUNNER_STEP_SIZE 16
-#define RUNNER_DIR_SIZE 72 /* "jobs/<uuid>.<run>" and its NUL fit */
+#define RUNNER_STEP_INTERPRETER "interpreter" /* the script is there, what is to read it is not */
+#define RUNNER_DIR_SIZE 72                    /* "jobs/<uuid>.<run>" and its NUL fit */
 
 enum runner_reason {
 #define RUNNER_REASON(name, text, infrastructure) RUNNER_##name,
@@ -36,7 +37,7 @@ struct runner_record {
     uint64_t fence;                      /* of the owner, as adopted last */
     uint64_t run;                        /* the fence that it was started with, if not said else */
     char start_error[RUNNER_ERRNO_SIZE]; /* "ENOENT" if it could not be started, else "" */
-    char start_step[RUNNER_STEP_SIZE];   /* output, setup, chdir, limits, fork, exec; or "" */
+    char start_step[RUNNER_STEP_SIZE];   /* output, setup, chdir, limits, fork, exec, ...; or "" */
     int exit_code;                       /* 0 to 255; -1 if not started or ended by a signal */
     int signal;                          /* that ended it, or 0 */
     bool core_dumped;
