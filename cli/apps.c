@@ -4,7 +4,7 @@
 #include "cli/cli.h"
 #include "cli/request.h"
 
-struct config_flag flags_apps[] = {{.name = NULL}};
+struct config_flag flags_apps[] = {CLI_WATCH_FLAG, {.name = NULL}};
 struct config_flag flags_app_get[] = {{.name = NULL}};
 struct config_flag flags_app_put[] = {{.name = NULL}};
 struct config_flag flags_app_rm[] = {{.name = NULL}};

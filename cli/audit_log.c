@@ -7,6 +7,7 @@
 #define PAGE_MOST 1000
 
 struct config_flag flags_audit_log[] = {
+    CLI_WATCH_FLAG,
     {.name = "actor", .argument = "NAME", .doc = "only what this user did"},
     {.name = "action", .argument = "NAME", .doc = "only this operation, such as queue_put"},
     {.name = "subject", .argument = "PATH", .doc = "only to this, such as /v1/queues/large"},

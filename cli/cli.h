@@ -55,6 +55,13 @@ struct cli_command {
 extern const struct cli_command cli_commands[];
 extern const size_t cli_command_count;
 
+/* In the flags of each command that prints a list and nothing else. */
+#define CLI_WATCH_FLAG                                                                             \
+    {                                                                                              \
+        .name = "watch", .letter = 'w',                                                            \
+        .doc = "show it again every two seconds, until interrupted"                                \
+    }
+
 const struct config_flag *cli_flag(const struct cli *cli, const char *name);
 bool cli_has(const struct cli *cli, const char *name);
 /* The value of a flag, or otherwise. */

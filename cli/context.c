@@ -17,7 +17,7 @@ struct config_flag flags_login[] = {
     {.name = "token-file", .argument = "FILE", .doc = "the token is in this file; else on stdin"},
     {.name = NULL},
 };
-struct config_flag flags_context_ls[] = {{.name = NULL}};
+struct config_flag flags_context_ls[] = {CLI_WATCH_FLAG, {.name = NULL}};
 struct config_flag flags_context_use[] = {{.name = NULL}};
 struct config_flag flags_context_rm[] = {{.name = NULL}};
 

@@ -8,6 +8,7 @@
 #define PAGE_MOST 1000
 
 struct config_flag flags_dead_ls[] = {
+    CLI_WATCH_FLAG,
     {.name = "state",
      .argument = "STATE",
      .doc = "only open, settled, replaying, replayed or discarded ones"},

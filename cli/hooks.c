@@ -7,7 +7,7 @@
 #define PAGE_MOST 1000
 #define BASE "/v1/subscriptions/"
 
-struct config_flag flags_subscriptions[] = {{.name = NULL}};
+struct config_flag flags_subscriptions[] = {CLI_WATCH_FLAG, {.name = NULL}};
 struct config_flag flags_subscription_get[] = {{.name = NULL}};
 struct config_flag flags_subscription_rm[] = {{.name = NULL}};
 struct config_flag flags_subscription_enable[] = {{.name = NULL}};
@@ -22,6 +22,7 @@ struct config_flag flags_subscription_put[] = {
     {.name = NULL},
 };
 struct config_flag flags_deliveries[] = {
+    CLI_WATCH_FLAG,
     {.name = "subscription", .argument = "NAME", .doc = "only of this subscription"},
     {.name = "job", .argument = "ID", .doc = "only of this job"},
     {.name = "state",

@@ -98,6 +98,22 @@ static bool parse_output(struct cli *cli)
     return false;
 }
 
+static int watch(struct cli *cli)
+{
+    static const struct timespec pause = {.tv_sec = 2};
+    bool is_terminal = isatty(STDOUT_FILENO);
+    for (;;) {
+        if (is_terminal) /* to the first place, and nothing below (ECMA-48) */
+            (void)fputs("\033[H\033[2J", stdout);
+        int status = cli->command->run(cli);
+        if (status != CLI_DONE || fflush(stdout) != 0)
+            return status;
+        (void)nanosleep(&pause, NULL);
+        if (!is_terminal)
+            (void)fputc('\n', stdout);
+    }
+}
+
 static int run_command(struct cli *cli, struct config_args *args)
 {
     struct err err = {0};
@@ -115,7 +131,7 @@ static int run_command(struct cli *cli, struct config_args *args)
     if (cli->operand_count < cli->command->least || cli->operand_count > cli->command->most)
         return cli_fail(CLI_USAGE, "usage: sluice %s [flags] %s", cli->command->name,
                         cli->command->operands);
-    return cli->command->run(cli);
+    return cli_has(cli, "watch") ? watch(cli) : cli->command->run(cli);
 }
 
 /* `help`, `help run`, `--help`: the latter becomes `run --help`. */

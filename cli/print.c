@@ -1,33 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/cli.h"
-
-#include <stdarg.h>
-
-#define CELL_MAX 256
-#define COLUMNS_MAX 16
-
-/* "output.stdout.bytes" in an object of objects. */
-static const json_t *find(const json_t *object, const char *path)
-{
-    char part[64];
-    while (object && *path) {
-        size_t length = strcspn(path, ".");
-        (void)snprintf(part, sizeof(part), "%.*s", (int)length, path);
-        object = json_object_get(object, part);
-        path += length + (path[length] == '.');
-    }
-    return object;
-}
-
-/* Control characters of a name must not reach the terminal. */
-static void copy_inert(const char *text, char *ret_cell, size_t size)
-{
-    size_t i = 0;
-    for (; text[i] && i + 1 < size; i++)
-        ret_cell[i] = (unsigned char)text[i] < 0x20 || text[i] == 0x7F ? '?' : text[i];
-    ret_cell[i] = 0;
-    cli_make_inert(ret_cell);
-}
+#include "cli/table.h"
 
 static void put_line(const char *text)
 {
@@ -35,67 +7,32 @@ static void put_line(const char *text)
     (void)fputc('\n', stdout);
 }
 
-static void write_cell(const json_t *value, char *ret_cell, size_t size)
-{
-    if (json_is_string(value)) {
-        copy_inert(json_string_value(value), ret_cell, size);
-    } else if (json_is_real(value)) {
-        (void)snprintf(ret_cell, size, "%.1f", json_real_value(value));
-    } else if (!value || json_is_null(value)) {
-        (void)snprintf(ret_cell, size, "-");
-    } else {
-        TEXT_AUTO char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
-        copy_inert(text ? text : "", ret_cell, size);
-    }
-}
-
-/* Characters, not bytes: UTF-8 continuation bytes take no room. */
-static size_t shown_width(const char *text)
-{
-    size_t width = 0;
-    for (; *text; text++)
-        width += ((unsigned char)*text & 0xC0) != 0x80;
-    return width;
-}
-
-static void print_cell(const char *text, size_t width, bool last)
-{
-    (void)fputs(text, stdout);
-    for (size_t i = shown_width(text); !last && i < width + 2; i++)
-        (void)fputc(' ', stdout);
-}
-
-static void print_table(const json_t *items, const struct cli_column *columns, size_t count)
-{
-    size_t width[COLUMNS_MAX] = {0};
-    char cell[CELL_MAX];
-    size_t row = 0;
-    const json_t *item = NULL;
-    for (size_t i = 0; i < count; i++) {
-        width[i] = strlen(columns[i].title);
-        json_array_foreach(items, row, item)
-        {
-            write_cell(find(item, columns[i].member), cell, sizeof(cell));
-            width[i] = shown_width(cell) > width[i] ? shown_width(cell) : width[i];
-        }
-    }
-    for (size_t i = 0; i < count; i++)
-        print_cell(columns[i].title, width[i], i + 1 == count);
-    (void)fputc('\n', stdout);
-    json_array_foreach(items, row, item)
-    {
-        for (size_t i = 0; i < count; i++) {
-            write_cell(find(item, columns[i].member), cell, sizeof(cell));
-            print_cell(cell, width[i], i + 1 == count);
-        }
-        (void)fputc('\n', stdout);
-    }
-}
-
 static void print_json(const json_t *value)
 {
     (void)json_dumpf(value, stdout, JSON_INDENT(2) | JSON_ENCODE_ANY);
     (void)fputc('\n', stdout);
+}
+
+/* What a list is of, where the command does not have its name. */
+static void tell_empty(const struct cli *cli)
+{
+    static const struct {
+        const char *command;
+        const char *things;
+    } rows[] = {
+        {"dead ls", "dead messages"},
+        {"recovery ls", "blocked jobs"},
+        {"context ls", "contexts"},
+        {"audit-log", "entries"},
+        {"job", "events"},
+        {"recovery show", "jobs"},
+        {"explain", "filters"},
+        {"dev", "processes"},
+    };
+    const char *things = cli->command->name;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        things = strcmp(things, rows[i].command) == 0 ? rows[i].things : things;
+    (void)fprintf(stderr, "no %s\n", things);
 }
 
 void cli_print_list(const struct cli *cli, const json_t *items, const struct cli_column *columns,
@@ -111,14 +48,16 @@ void cli_print_list(const struct cli *cli, const json_t *items, const struct cli
             put_line(cli_text(item, name_member));
         }
     } else {
-        print_table(items, columns, count);
+        table_print(items, columns, count);
+        if (json_array_size(items) == 0)
+            tell_empty(cli);
     }
 }
 
 static void print_members(const json_t *object, const char *prefix)
 {
     char name[128];
-    char cell[CELL_MAX * 4];
+    char cell[TABLE_CELL_MAX];
     const char *key = NULL;
     json_t *value = NULL;
     json_t *writable = json_incref((json_t *)(uintptr_t)object);
@@ -132,7 +71,7 @@ static void print_members(const json_t *object, const char *prefix)
             print_members(value, cell);
             continue;
         }
-        write_cell(value, cell, sizeof(cell));
+        table_write_cell(key, value, cell, sizeof(cell));
         (void)printf("%-22s %s\n", name, cell);
     }
     json_decref(writable);

@@ -4,7 +4,7 @@
 #include "cli/cli.h"
 #include "cli/request.h"
 
-struct config_flag flags_queues[] = {{.name = NULL}};
+struct config_flag flags_queues[] = {CLI_WATCH_FLAG, {.name = NULL}};
 struct config_flag flags_queue_get[] = {{.name = NULL}};
 struct config_flag flags_queue_rm[] = {{.name = NULL}};
 struct config_flag flags_queue_put[] = {

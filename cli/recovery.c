@@ -3,7 +3,7 @@
 
 #include "cli/cli.h"
 
-struct config_flag flags_recovery_ls[] = {{.name = NULL}};
+struct config_flag flags_recovery_ls[] = {CLI_WATCH_FLAG, {.name = NULL}};
 struct config_flag flags_recovery_show[] = {
     {.name = "limit", .letter = 'n', .argument = "N", .doc = "jobs shown at most (50)"},
     {.name = NULL},

@@ -5,7 +5,7 @@
 
 #define LIMIT_MOST 1000000
 
-struct config_flag flags_systems[] = {{.name = NULL}};
+struct config_flag flags_systems[] = {CLI_WATCH_FLAG, {.name = NULL}};
 struct config_flag flags_system_get[] = {{.name = NULL}};
 struct config_flag flags_system_rm[] = {{.name = NULL}};
 struct config_flag flags_system_enable[] = {{.name = NULL}};
@@ -16,7 +16,7 @@ struct config_flag flags_system_put[] = {
     {.name = "description", .argument = "TEXT", .doc = "what it is"},
     {.name = NULL},
 };
-struct config_flag flags_quotas[] = {{.name = NULL}};
+struct config_flag flags_quotas[] = {CLI_WATCH_FLAG, {.name = NULL}};
 struct config_flag flags_quota_get[] = {{.name = NULL}};
 struct config_flag flags_quota_put[] = {{.name = NULL}};
 struct config_flag flags_quota_rm[] = {{.name = NULL}};

@@ -3,7 +3,7 @@
 
 #include "cli/cli.h"
 
-struct config_flag flags_workers[] = {{.name = NULL}};
+struct config_flag flags_workers[] = {CLI_WATCH_FLAG, {.name = NULL}};
 struct config_flag flags_drain[] = {{.name = NULL}};
 struct config_flag flags_undrain[] = {{.name = NULL}};
 
@@ -12,7 +12,7 @@ int cmd_workers(struct cli *cli)
     static const struct cli_column columns[] = {
         {"ID", "id"},           {"NAME", "name"},   {"HOST", "host"},
         {"QUEUE", "queue"},     {"STATE", "state"}, {"DRAINING", "draining"},
-        {"BUSY", "busy"},       {"SLOTS", "slots"}, {"BEAT AGE", "beatAgeSeconds"},
+        {"BUSY", "busy"},       {"SLOTS", "slots"}, {"BEAT AGE (s)", "beatAgeSeconds"},
         {"VERSION", "version"},
     };
     CLI_JSON_AUTO json_t *answer = NULL;
