@@ -61,6 +61,17 @@ static void add_reference(struct buf *text, const json_t *problem, const struct 
         buf_addf(text, "; try again in %s s", answer->retry_after);
 }
 
+/* A request can have more than one fault; the first is the detail. */
+static void put_further(const json_t *problem)
+{
+    const json_t *errors = json_object_get(problem, "errors");
+    for (size_t i = 1; i < json_array_size(errors); i++) {
+        const json_t *one = json_array_get(errors, i);
+        (void)cli_fail(CLI_REFUSED, "also: %s (at %s)", cli_text(one, "reason"),
+                       cli_text(one, "pointer"));
+    }
+}
+
 /* A person reads the sentence, the place and where to look it up. */
 int cli_problem(const struct cli *cli, const struct http_answer *answer)
 {
@@ -69,7 +80,8 @@ int cli_problem(const struct cli *cli, const struct http_answer *answer)
     const json_t *first = json_array_get(json_object_get(problem, "errors"), 0);
     const char *pointer = cli_text(first, "pointer");
     char expired[64] = "";
-    if (answer->status == 401) /* the service does not say so to strangers */
+    /* The service says so of a token that is good in all else. */
+    if (answer->status == 401 && !strstr(detail, "expired"))
         site_tell_expiry(&cli->site, expired, sizeof(expired));
     BUF_AUTO struct buf text = BUF_INIT(answer->body.len + 512);
     if (*detail)
@@ -84,6 +96,7 @@ int cli_problem(const struct cli *cli, const struct http_answer *answer)
         cli_put(stderr, cli_text(problem, "caret"));
         (void)fputc('\n', stderr);
     }
+    put_further(problem);
     return status;
 }
 

@@ -6,6 +6,7 @@
 
 #include "common/base/clock.h"
 #include "common/store/hook_send.h"
+#include "common/store/job_store.h"
 #include "common/store/migrate.h"
 #include "common/store/process_store.h"
 #include "common/store/retention_store.h"
@@ -169,37 +170,81 @@ static size_t judge_workers(struct doctor *doctor, const struct worker_row *rows
     return live;
 }
 
-static bool is_served(const struct doctor *doctor, const struct job_queue *queue,
-                      const struct worker_row *rows, size_t count)
+/* Workers of the queue that live; taking: those of them that take jobs. */
+static size_t count_servers(const struct doctor *doctor, const struct job_queue *queue,
+                            const struct worker_row *rows, size_t count, size_t *ret_taking)
+{
+    size_t live = 0;
+    *ret_taking = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (rows[i].state != WORKER_LIVE || is_stale(doctor, &rows[i]) ||
+            strcmp(rows[i].tenant, queue->tenant) != 0 || strcmp(rows[i].queue, queue->name) != 0)
+            continue;
+        live++;
+        *ret_taking += !rows[i].draining;
+    }
+    return live;
+}
+
+static uint64_t waiting_on(const struct job_count *jobs, size_t count,
+                           const struct job_queue *queue)
 {
     for (size_t i = 0; i < count; i++) {
-        if (rows[i].state == WORKER_LIVE && !is_stale(doctor, &rows[i]) &&
-            strcmp(rows[i].tenant, queue->tenant) == 0 && strcmp(rows[i].queue, queue->name) == 0)
-            return true;
+        if (jobs[i].status == JOB_PENDING && strcmp(jobs[i].tenant, queue->tenant) == 0 &&
+            strcmp(jobs[i].queue, queue->name) == 0)
+            return jobs[i].jobs;
     }
-    return false;
+    return 0;
+}
+
+static void judge_queue(struct doctor *doctor, const struct job_queue *queue, size_t live,
+                        uint64_t waiting)
+{
+    enum doctor_grade grade = waiting ? DOCTOR_FAULT : DOCTOR_WARNING;
+    char cure[256];
+    char wait[64] = "";
+    if (waiting)
+        (void)snprintf(wait, sizeof(wait), ": %" PRIu64 " jobs wait", waiting);
+    (void)snprintf(cure, sizeof(cure), "%ssluice-worker --tenant %s --queue %s",
+                   live ? "resume one with 'sluice undrain ID', or start " : "", queue->tenant,
+                   queue->name);
+    if (live)
+        doctor_find(doctor, grade, cure,
+                    "every live worker of queue '%s' of tenant %s is drained%s", queue->name,
+                    queue->tenant, wait);
+    else if (waiting || queue->enabled)
+        doctor_find(doctor, grade, cure, "no live worker serves queue '%s' of tenant %s%s",
+                    queue->name, queue->tenant, wait);
+}
+
+static void judge_queues(struct doctor *doctor, const struct worker_row *rows, size_t count)
+{
+    struct job_count *jobs = NULL;
+    size_t job_count = 0;
+    struct err err = {0};
+    if (job_store_counts(doctor->store, &jobs, &job_count, &err))
+        doctor_find(doctor, DOCTOR_FAULT, "", "the jobs cannot be counted: %s", err.text);
+    for (size_t i = 0; i < doctor->queue_count; i++) {
+        const struct job_queue *queue = &doctor->queues[i];
+        size_t taking = 0;
+        size_t live = count_servers(doctor, queue, rows, count, &taking);
+        if (taking == 0)
+            judge_queue(doctor, queue, live, waiting_on(jobs, job_count, queue));
+    }
+    free(jobs);
 }
 
 void doctor_workers(struct doctor *doctor)
 {
     struct worker_row *rows = NULL;
     size_t count = 0;
-    char cure[256];
     struct err err = {0};
     if (worker_store_list(doctor->store, NULL, &rows, &count, &err)) {
         doctor_find(doctor, DOCTOR_FAULT, "", "the workers cannot be read: %s", err.text);
         return;
     }
     size_t live = judge_workers(doctor, rows, count);
-    for (size_t i = 0; i < doctor->queue_count; i++) {
-        const struct job_queue *queue = &doctor->queues[i];
-        if (!queue->enabled || is_served(doctor, queue, rows, count))
-            continue;
-        (void)snprintf(cure, sizeof(cure), "sluice-worker --tenant %s --queue %s", queue->tenant,
-                       queue->name);
-        doctor_find(doctor, DOCTOR_WARNING, cure, "no live worker serves queue '%s' of tenant %s",
-                    queue->name, queue->tenant);
-    }
+    judge_queues(doctor, rows, count);
     if (live > 0)
         doctor_find(doctor, DOCTOR_OK, "", "%zu live and heard of within a lease", live);
     free(rows);

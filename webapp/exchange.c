@@ -111,7 +111,11 @@ static enum MHD_Result hand_over(struct exchange *x, bool check_only)
         pthread_mutex_lock(&server->lock);
         server->overloaded++;
         pthread_mutex_unlock(&server->lock);
-        (void)err_set(&x->refusal, ERR_OVERLOADED, "all handler threads are busy: try again soon");
+        (void)err_set(
+            &x->refusal, ERR_OVERLOADED,
+            "all handler threads are busy, and %u requests wait for one (web.threads = %u, "
+            "web.queue_max): try again soon",
+            pool_waiting(pool), server->web->cfg->web_threads);
         return MHD_NO;
     }
     x->handed_ms = clock_mono_ms();
@@ -341,6 +345,7 @@ void exchange_run(struct pool_item *item)
         resume_as(x, STAGE_CHECK, STAGE_CHECKED);
         exchange_drop(x);
     } else {
+        err.list = &x->req.faults;
         enum err_code rc = handle(&x->req, &err);
         if (rc != REQUEST_PARKED)
             exchange_answer(x, rc, &err);

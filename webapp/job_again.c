@@ -50,9 +50,12 @@ enum err_code job_resubmit(struct request *req, struct err *err)
 
 /* ---- POST /v1/jobs:batch --------------------------------------------------------------------- */
 
+#define BATCH_FAULTS_MAX 200 /* of all items; beyond it an item tells its first fault alone */
+
 struct batch_item {
     struct submission submission;
     struct err err;
+    struct err_list faults;
     struct job_new job;
     struct job_submitted done;
     bool good;
@@ -69,18 +72,22 @@ struct batch {
 
 static void batch_done(struct batch *batch)
 {
-    for (size_t i = 0; i < batch->count; i++)
+    for (size_t i = 0; i < batch->count; i++) {
         submission_done(&batch->items[i].submission);
+        err_list_done(&batch->items[i].faults);
+    }
     free(batch->items);
 }
 #define BATCH_AUTO __attribute__((cleanup(batch_done)))
 
-static void prepare_item(const struct request *req, json_t *value, size_t index,
+/* lists: whether all faults of this item are told, or its first alone. */
+static void prepare_item(const struct request *req, json_t *value, size_t index, bool lists,
                          struct batch_item *item)
 {
     AUTO(job_request_free) struct job_request *request = NULL;
     char prefix[32];
     (void)snprintf(prefix, sizeof(prefix), "/jobs/%zu", index);
+    item->err.list = lists ? &item->faults : NULL;
     enum err_code rc = job_request_from_json(value, prefix, &request, &item->err);
     if (rc == ERR_OK && request->idempotency_key)
         rc = err_set_at(&item->err, ERR_INVALID, prefix,
@@ -129,15 +136,18 @@ static enum err_code check_bytes(const struct request *req, const struct batch *
 static enum err_code prepare_items(const struct request *req, const json_t *jobs,
                                    struct batch *batch, struct err *err)
 {
+    size_t faults = 0;
     for (size_t i = 0; i < batch->count; i++) {
         struct batch_item *item = &batch->items[i];
-        prepare_item(req, json_array_get(jobs, i), i, item);
+        prepare_item(req, json_array_get(jobs, i), i, faults < BATCH_FAULTS_MAX, item);
+        faults += item->faults.count;
         if (item->good)
             to_job(req, batch, i);
         batch->good += item->good;
         batch->bytes += item->good ? strlen(item->submission.text) : 0;
         if (is_fatal(item->err.code)) {
             *err = item->err;
+            err->list = NULL; /* it goes with the batch */
             return err->code;
         }
         enum err_code rc = check_bytes(req, batch, i, err);

@@ -10,6 +10,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/model/job_member.h"
 
 #define COUNT_MAX 10000u /* jobs are counted so far */
 
@@ -57,6 +58,8 @@ static enum err_code read_ids(const json_t *ids, struct err *err)
 static enum err_code read_member(const char *name, const json_t *value, struct wish *wish,
                                  struct err *err)
 {
+    static const char *const names[] = {"ids", "expectedCount", "dryRun"};
+    static const struct member_names known = {"a request to cancel jobs", names, ARRAY_LEN(names)};
     char pointer[ERR_POINTER_MAX];
     if (strcmp(name, "ids") == 0) {
         wish->ids = value;
@@ -76,21 +79,25 @@ static enum err_code read_member(const char *name, const json_t *value, struct w
     if (strcmp(name, "dryRun") == 0 || strcmp(name, "expectedCount") == 0)
         return err_set_at(err, ERR_INVALID, pointer,
                           "dryRun is true or false, expectedCount a number of jobs");
-    return err_set_at(err, ERR_UNKNOWN_MEMBER, pointer,
-                      "unknown member; known: ids, expectedCount, dryRun");
+    const struct member member = member_of("", name, NULL);
+    return member_unknown(&member, name, &known, err);
 }
 
 static enum err_code read_wish(const struct request *req, json_t *root, struct wish *wish,
                                struct err *err)
 {
+    enum err_code rc = ERR_OK;
     const char *name = NULL;
     json_t *value = NULL;
     json_object_foreach(root, name, value)
     {
-        enum err_code rc = read_member(name, value, wish, err);
-        if (rc)
+        enum err_code one = read_member(name, value, wish, err);
+        rc = rc ? rc : one;
+        if (rc && !err_wants_more(err))
             return rc;
     }
+    if (rc)
+        return rc;
     if (wish->ids && req->uri.query_count > 0)
         return err_set_at(err, ERR_INVALID, "/ids", "either ids or a search, not both");
     if (!wish->ids && !wish->has_expected && !wish->dry_run)
@@ -172,10 +179,13 @@ static enum err_code check_count(const struct wish *wish, uint64_t matched, stru
 {
     if (matched <= wish->expected + wish->expected / 10)
         return ERR_OK;
-    return err_set(err, ERR_CONFLICT, "the search finds %s%llu jobs, not %llu: look at it again",
-                   matched > COUNT_MAX ? "more than " : "",
-                   (unsigned long long)(matched > COUNT_MAX ? COUNT_MAX : matched),
-                   (unsigned long long)wish->expected);
+    return err_set(
+        err, ERR_CONFLICT,
+        "the search finds %s%llu, and you expected %llu jobs: none was cancelled; look at "
+        "the search again, and send the number that it finds",
+        matched > COUNT_MAX ? "more than " : "",
+        (unsigned long long)(matched > COUNT_MAX ? COUNT_MAX : matched),
+        (unsigned long long)wish->expected);
 }
 
 /* Whoever may only act on his own jobs searches only among them. */

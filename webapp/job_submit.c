@@ -24,7 +24,8 @@ enum err_code submission_allowed(const struct request *req, struct err *err)
 {
     if (bus_publisher_state(req->web->pub) == BUS_BLOCKED)
         return err_set(err, ERR_BROKER_BLOCKED,
-                       "the broker is short of memory or disk and takes no messages: try later");
+                       "the broker is short of memory or disk and takes no messages: try later; "
+                       "administrators: 'sluice doctor'");
     return ERR_OK;
 }
 
@@ -37,8 +38,10 @@ static enum err_code load_app(const struct request *req, const struct job_reques
         app_store_get(req->web->store, req->who.tenant, request->app_id, version, ret_app, err);
     if (rc == ERR_NOT_FOUND) {
         err_clear(err);
-        return err_set_at(err, ERR_NOT_FOUND, "/appId", "there is no application %s version %s",
-                          request->app_id, version);
+        return err_set_at(
+            err, ERR_NOT_FOUND, "/appId",
+            "there is no application %s version %s; 'sluice apps' lists those there are",
+            request->app_id, version);
     }
     return rc; /* one that is disabled holds the job when its turn comes */
 }
@@ -116,6 +119,18 @@ static enum err_code hash_request(const struct job_request *request, uint8_t *re
     return ERR_OK;
 }
 
+static enum err_code too_long_for_queue(const struct job_request *request,
+                                        const struct job_queue *queue, struct err *err)
+{
+    bool minutes = json_object_get(request->root, "maxMinutes") != NULL;
+    unsigned unit_s = minutes ? 60 : 1;
+    return err_set_at(err, ERR_INVALID, minutes ? "/maxMinutes" : "/maxSeconds",
+                      "%u %s are too long for queue %s, which the job would go to: at most %u; ask "
+                      "for less, or see by 'sluice explain' what another queue wants",
+                      request->max_seconds / unit_s, minutes ? "minutes" : "seconds", queue->name,
+                      queue->max_seconds / unit_s);
+}
+
 static enum err_code choose_queue(const struct request *req, bool named_limit,
                                   struct submission *submission, struct err *err)
 {
@@ -134,9 +149,7 @@ static enum err_code choose_queue(const struct request *req, bool named_limit,
     if (most == 0 || request->max_seconds <= most)
         return ERR_OK;
     if (named_limit)
-        return err_set_at(err, ERR_INVALID, "/maxMinutes",
-                          "the job asks for %u s; its queue %s allows %u s", request->max_seconds,
-                          queue->queue.name, most);
+        return too_long_for_queue(request, &queue->queue, err);
     request->max_seconds = most;
     (void)json_object_del(request->root, "maxMinutes"); /* of the application */
     if (json_object_set_new(request->root, "maxSeconds", json_integer(most)))
@@ -155,7 +168,9 @@ static enum err_code check_system(const struct request *req, const struct job_re
     if (rc != ERR_NOT_FOUND)
         return rc;
     err_clear(err);
-    return err_set_at(err, ERR_NOT_FOUND, "/systemId", "there is no system %s", request->system_id);
+    return err_set_at(err, ERR_NOT_FOUND, "/systemId",
+                      "there is no system %s; 'sluice systems' lists those there are",
+                      request->system_id);
 }
 
 enum err_code submission_prepare(const struct request *req, struct job_request **take_request,

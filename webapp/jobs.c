@@ -14,8 +14,9 @@ enum err_code job_path_id(const struct request *req, struct uuid *ret_id, struct
     struct sv text = req->match.params[0];
     if (uuid_parse(text, ret_id))
         return ERR_OK;
-    return err_set(err, ERR_NOT_FOUND, "there is no job %.*s", (int)(text.len < 64 ? text.len : 64),
-                   text.ptr);
+    return err_set(err, ERR_NOT_FOUND,
+                   "there is no job %.*s: the id of a job is a UUID, and 'sluice jobs' lists them",
+                   (int)(text.len < 64 ? text.len : 64), text.ptr);
 }
 
 enum err_code job_of_path(const struct request *req, struct job **ret_job, struct err *err)

@@ -102,6 +102,27 @@ static json_t *blocked_views(const struct overview *overview)
     return views;
 }
 
+/* Queues with waiting jobs that no worker takes. */
+static enum err_code put_unserved(const struct request *req, json_t *view, struct err *err)
+{
+    struct queue_loads loads = {0};
+    json_t *queues = json_array();
+    enum err_code rc = overview_store_queues(req->web->store, req->who.tenant, &loads, err);
+    for (size_t i = 0; i < loads.count; i++) {
+        const struct queue_load *load = &loads.items[i];
+        if (queue_load_unserved(load))
+            json_array_append_new(queues,
+                                  json_pack("{s:s,s:{s:I,s:b},s:f,s:I}", "queue", load->queue,
+                                            "waiting", "count", (json_int_t)load->waiting, "isMore",
+                                            loads.looked_until_us != 0, "longestWaitSeconds",
+                                            (double)(loads.now_us - load->waiting_us) / 1e6,
+                                            "workers", (json_int_t)load->workers));
+    }
+    free(loads.items);
+    json_object_set_new(view, "unserved", queues);
+    return rc;
+}
+
 /* ---- processes ------------------------------------------------------------------------------- */
 
 static json_t *fleet_views(const struct overview *overview)
@@ -144,6 +165,8 @@ enum err_code overview(struct request *req, struct err *err)
         return rc;
     json_t *view = json_object();
     rc = put_rates(req, seen.now_us, view, err);
+    if (rc == ERR_OK)
+        rc = put_unserved(req, view, err);
     if (rc) {
         json_decref(view);
         return rc;

@@ -8,6 +8,7 @@
 #include "common/store/hook_send.h"
 #include "common/store/job_store.h"
 #include "common/store/outbox_store.h"
+#include "common/store/overview_store.h"
 #include "common/store/process_store.h"
 #include "common/store/retention_store.h"
 
@@ -39,6 +40,7 @@ struct probe {
     struct err database;
     struct job_count *jobs;
     size_t job_count;
+    int64_t unserved;
     int64_t outbox_rows;
     int64_t hook_lag_s;
     int64_t counted_ms; /* 0: never */
@@ -90,21 +92,50 @@ static enum err_code find_hook_lag(struct store *store, int64_t *ret_us, struct 
     return rc;
 }
 
+static bool is_taken(const struct job_count *jobs, const struct queue_taker *takers, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(takers[i].tenant, jobs->tenant) == 0 &&
+            strcmp(takers[i].queue, jobs->queue) == 0)
+            return true;
+    }
+    return false;
+}
+
+static enum err_code count_unserved(struct store *store, const struct job_count *jobs, size_t count,
+                                    int64_t *ret_queues, struct err *err)
+{
+    struct queue_taker *takers = NULL;
+    size_t taker_count = 0;
+    enum err_code rc = overview_store_takers(store, &takers, &taker_count, err);
+    *ret_queues = 0;
+    for (size_t i = 0; rc == ERR_OK && i < count; i++)
+        *ret_queues += jobs[i].status == JOB_PENDING && !is_taken(&jobs[i], takers, taker_count);
+    free(takers);
+    return rc;
+}
+
 static void find_counts(struct probe *probe)
 {
     struct job_count *jobs = NULL;
     size_t count = 0;
     uint64_t rows = 0;
     int64_t lag_us = 0;
+    int64_t unserved = 0;
     struct err err = {0};
     if (outbox_store_count(probe->store, &rows, &err) != ERR_OK ||
         find_hook_lag(probe->store, &lag_us, &err) != ERR_OK ||
         job_store_counts(probe->store, &jobs, &count, &err) != ERR_OK)
         return;
+    if (count_unserved(probe->store, jobs, count, &unserved, &err)) {
+        free(jobs);
+        return;
+    }
     pthread_mutex_lock(&probe->lock);
     struct job_count *old = probe->jobs;
     probe->jobs = jobs;
     probe->job_count = count;
+    probe->unserved = unserved;
     probe->outbox_rows = (int64_t)rows;
     probe->hook_lag_s = lag_us / 1000000;
     probe->counted_ms = clock_mono_ms();
@@ -267,6 +298,14 @@ int64_t probe_hook_lag_s(struct probe *probe)
     int64_t lag_s = is_known(probe) ? probe->hook_lag_s : -1;
     pthread_mutex_unlock(&probe->lock);
     return lag_s;
+}
+
+int64_t probe_unserved_queues(struct probe *probe)
+{
+    pthread_mutex_lock(&probe->lock);
+    int64_t queues = is_known(probe) ? probe->unserved : -1;
+    pthread_mutex_unlock(&probe->lock);
+    return queues;
 }
 
 /* Each web process of a site tells the same numbers: take their maximum, not their sum. */

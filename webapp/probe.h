@@ -25,6 +25,8 @@ int64_t probe_outbox_rows(struct probe *probe); /* -1: not known */
 /* So long ago was what sluice-webhook has not looked through while somebody subscribes, or so long
  * something has waited to be sent while none runs. 0: there is nothing; -1: not known. */
 int64_t probe_hook_lag_s(struct probe *probe);
+int64_t
+probe_unserved_queues(struct probe *probe); /* with PENDING jobs and no taker; -1: not known */
 /* sluice_jobs and sluice_oldest_age_seconds; nothing while they are not known. */
 void probe_write_jobs(struct probe *probe, struct buf *text);
 

@@ -21,14 +21,20 @@ const char *problem_detail(const struct err *err)
 {
     switch (err->code) {
     case ERR_DB:
+        return "the database refused its part; the log of the service has the reason under this "
+               "request's id";
     case ERR_DB_AWAY:
-        return "the database could not do its part; the log of the service has the reason under "
-               "this "
-               "request's id";
+        return "the database cannot be reached, or does not answer in time; the jobs that it has "
+               "are "
+               "safe. Try again, with the same Idempotency-Key; administrators: 'sluice doctor', "
+               "and "
+               "the log of the service under this request's id";
     case ERR_BROKER:
-    case ERR_BROKER_AWAY:
-        return "the broker could not do its part; the log of the service has the reason under this "
+        return "the broker refused its part; the log of the service has the reason under this "
                "request's id";
+    case ERR_BROKER_AWAY:
+        return "the broker cannot be reached. Try again; administrators: 'sluice doctor', and the "
+               "log of the service under this request's id";
     case ERR_IO:
     case ERR_CONFIG:
     case ERR_PROTOCOL:
@@ -39,16 +45,25 @@ const char *problem_detail(const struct err *err)
     }
 }
 
-static json_t *errors_of(const struct err *err)
+static json_t *fault_of(const struct err *err)
 {
     const char *detail = problem_detail(err);
-    json_t *list = json_array();
-    if (!err->pointer[0])
-        return list;
     json_t *one = json_object();
     json_object_set_new(one, "pointer", problem_text(err->pointer, strlen(err->pointer)));
     json_object_set_new(one, "reason", problem_text(detail, strlen(detail)));
-    json_array_append_new(list, one);
+    return one;
+}
+
+static json_t *errors_of(const struct err *err)
+{
+    const struct err_list *all = err->list;
+    json_t *list = json_array();
+    if (!err->pointer[0])
+        return list;
+    if (!all || all->count == 0)
+        json_array_append_new(list, fault_of(err));
+    for (size_t i = 0; all && i < all->count; i++)
+        json_array_append_new(list, fault_of(&all->items[i]));
     return list;
 }
 

@@ -7,7 +7,6 @@
 struct body {
     struct job_queue *queue;
     uint32_t most_minutes;
-    bool has_priority;
     const char *filter; /* NULL: none */
 };
 
@@ -20,7 +19,6 @@ static enum err_code read_priority(struct body *body, const struct member *membe
                           "a priority is a whole number from %d to %d; higher is tried first",
                           -QUEUE_PRIORITY_MAX, QUEUE_PRIORITY_MAX);
     body->queue->priority = (int32_t)number;
-    body->has_priority = true;
     return ERR_OK;
 }
 
@@ -80,14 +78,15 @@ static enum err_code read_member(struct body *body, const char *name, json_t *va
         {"queueType", read_type},     {"enabled", read_enabled},
         {"maxMinutes", read_minutes}, {"description", read_description},
     };
+    static const char *const names[] = {"priority", "filter",     "queueType",
+                                        "enabled",  "maxMinutes", "description"};
+    static const struct member_names known = {"a queue", names, ARRAY_LEN(names)};
     struct member member = member_of("", name, value);
     for (size_t i = 0; i < ARRAY_LEN(members); i++) {
         if (strcmp(members[i].name, name) == 0)
             return members[i].read(body, &member, err);
     }
-    return err_set_at(err, ERR_UNKNOWN_MEMBER, member.pointer,
-                      "a queue has priority, filter, queueType, enabled, maxMinutes and "
-                      "description");
+    return member_unknown(&member, name, &known, err);
 }
 
 enum err_code queue_body_read(json_t *root, uint32_t most_minutes, struct job_queue *ret_queue,
@@ -95,24 +94,28 @@ enum err_code queue_body_read(json_t *root, uint32_t most_minutes, struct job_qu
                               struct err *err)
 {
     struct body body = {.queue = ret_queue, .most_minutes = most_minutes};
+    enum err_code rc = ERR_OK;
     const char *name = NULL;
     json_t *value = NULL;
     json_object_foreach(root, name, value)
     {
-        enum err_code rc = read_member(&body, name, value, err);
-        if (rc)
+        enum err_code one = read_member(&body, name, value, err);
+        rc = rc ? rc : one;
+        if (rc && !err_wants_more(err))
             return rc;
     }
-    if (!body.has_priority)
-        return err_set_at(err, ERR_INVALID, "/priority", "a queue needs a priority");
+    if (!json_object_get(root, "priority"))
+        rc = err_set_at(err, ERR_INVALID, "/priority", "a queue needs a priority");
     if (!body.filter)
-        return ERR_OK;
-    struct sv text = sv_of(body.filter);
-    enum err_code rc = filter_compile(&filter_queue_schema, text, ret_filter, report, err);
-    if (rc) {
-        (void)snprintf(err->pointer, sizeof(err->pointer), "/filter");
         return rc;
-    }
+    struct err refused = {0};
+    struct sv text = sv_of(body.filter);
+    enum err_code one = filter_compile(&filter_queue_schema, text, ret_filter, report, &refused);
+    if (one)
+        one = err_set_at(err, one, "/filter", "%s", refused.text);
+    rc = rc ? rc : one;
+    if (rc)
+        return rc;
     memcpy(&ret_queue->filter, &body.filter, sizeof(ret_queue->filter)); /* borrowed, not written */
     return ERR_OK;
 }

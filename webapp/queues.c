@@ -42,6 +42,10 @@ static void put_load(const struct queue_loads *loads, const struct job_queue *qu
     int64_t since_us = load && load->waiting_us ? load->waiting_us : loads->looked_until_us;
     bool bound = since_us && !(load && load->waiting_us);
     json_object_set_new(view, "workers", json_integer(load ? load->workers : 0));
+    json_object_set_new(view, "takers", json_integer(load ? load->takers : 0));
+    json_object_set_new(view, "waiting",
+                        json_pack("{s:I,s:b}", "count", (json_int_t)(load ? load->waiting : 0),
+                                  "isMore", loads->looked_until_us != 0));
     json_object_set_new(view, "slots", json_integer(load ? load->slots : 0));
     json_object_set_new(view, "busy", json_integer(load ? load->busy : 0));
     json_object_set_new(view, "longestWaitSeconds",

@@ -96,6 +96,8 @@ enum err_code quota_get(struct request *req, struct err *err)
 
 static enum err_code read_body(const struct request *req, struct quota *row, struct err *err)
 {
+    static const char *const names[] = {"maxActive"};
+    static const struct member_names known = {"a quota", names, ARRAY_LEN(names)};
     JSON_AUTO json_t *root = NULL;
     const char *name = NULL;
     json_t *value = NULL;
@@ -105,15 +107,16 @@ static enum err_code read_body(const struct request *req, struct quota *row, str
     json_object_foreach(root, name, value)
     {
         struct member member = member_of("", name, value);
-        if (strcmp(name, "maxActive") != 0)
-            return err_set_at(err, ERR_UNKNOWN_MEMBER, member.pointer, "a quota has maxActive");
-        rc = limit_read(&member, false, &row->max_active, err);
-        if (rc)
+        enum err_code one = strcmp(name, names[0]) == 0
+                                ? limit_read(&member, false, &row->max_active, err)
+                                : member_unknown(&member, name, &known, err);
+        rc = rc ? rc : one;
+        if (rc && !err_wants_more(err))
             return rc;
     }
-    if (row->max_active == 0)
-        return err_set_at(err, ERR_INVALID, "/maxActive", "a quota needs maxActive");
-    return ERR_OK;
+    if (!json_object_get(root, "maxActive"))
+        rc = err_set_at(err, ERR_INVALID, "/maxActive", "a quota needs maxActive");
+    return rc;
 }
 
 enum err_code quota_put(struct request *req, struct err *err)

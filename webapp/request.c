@@ -10,6 +10,7 @@
 #include <ctype.h>
 
 #define DETAIL_SIZE 256
+#define WHAT_SIZE 192
 
 struct sv request_header(const struct request *req, enum header_id id)
 {
@@ -88,6 +89,7 @@ void request_done(struct request *req)
         free(req->header[i]);
     uri_done(&req->uri);
     buf_done(&req->body);
+    err_list_done(&req->faults);
     if (req->reply.response)
         MHD_destroy_response(req->reply.response);
 }
@@ -126,13 +128,38 @@ static enum err_code check_query(const struct request *req, struct err *err)
     return ERR_OK;
 }
 
+/* The strongest that the token has. */
+static const char *role_held(const struct request *req)
+{
+    for (int role = ROLE_COUNT - 1; role >= 0; role--)
+        if (auth_has_role(&req->who, (enum role)role))
+            return role_name((enum role)role);
+    return "none";
+}
+
 static enum err_code forbidden(const struct request *req, enum role needed, const char *what,
                                struct err *err)
 {
     log_event(LOG_INFO, "http.forbidden", LOG_S("tenant", req->who.tenant),
               LOG_S("user", req->who.user), LOG_S("route", req->route->name),
               LOG_S("needed", role_name(needed)));
-    return err_set(err, ERR_FORBIDDEN, "%s needs the role %s", what, role_name(needed));
+    return err_set(err, ERR_FORBIDDEN,
+                   "%s you need the role %s, and your token has %s: ask your administrator", what,
+                   role_name(needed), role_held(req));
+}
+
+/* "to submit a job", of the summary of the route up to its first mark. */
+static enum err_code forbidden_route(const struct request *req, struct err *err)
+{
+    const char *summary = req->route->summary;
+    char what[WHAT_SIZE];
+    if (req->route->method == METHOD_GET)
+        return forbidden(req, req->route->least, "to look at this", err);
+    (void)snprintf(what, sizeof(what), "to %c%.*s", tolower((unsigned char)summary[0]),
+                   (int)strcspn(summary + 1, ";:,("), summary + 1);
+    for (size_t end = strlen(what); end > 0 && what[end - 1] == ' '; end--)
+        what[end - 1] = '\0';
+    return forbidden(req, req->route->least, what, err);
 }
 
 enum err_code request_check(struct request *req, struct err *err)
@@ -154,16 +181,18 @@ enum err_code request_check(struct request *req, struct err *err)
         if (rc)
             return rc;
         if (!auth_has_role(&req->who, req->route->least))
-            return forbidden(req, req->route->least, req->route->name, err);
+            return forbidden_route(req, err);
     }
     return check_query(req, err);
 }
 
 enum err_code request_check_owner(const struct request *req, const char *owner, struct err *err)
 {
+    char what[WHAT_SIZE];
     if (strcmp(owner, req->who.user) == 0 || auth_has_role(&req->who, req->route->others))
         return ERR_OK;
-    return forbidden(req, req->route->others, "acting on the job of somebody else", err);
+    (void)snprintf(what, sizeof(what), "to act on the jobs of %s", owner);
+    return forbidden(req, req->route->others, what, err);
 }
 
 enum err_code request_json(const struct request *req, json_t **ret_root, struct err *err)

@@ -50,6 +50,7 @@ struct request {
     struct uri uri;
     struct route_match match;
     struct buf body;
+    struct err_list faults;             /* of the body, all that were found */
     struct identity who;                /* of routes that are not public */
     char address[REQUEST_ADDRESS_SIZE]; /* of the other end of the connection */
     bool is_checked;                    /* request_check() was done */

@@ -145,8 +145,11 @@ static enum err_code take_turn(const struct shares *shares, struct share *share,
     if (share->room_us > SECOND_US)
         share->room_us = SECOND_US;
     if (share->room_us < price_us)
-        return err_set(err, ERR_RATE, "more than %u requests in a second from one %s",
-                       shares->limits.per_s, shares->limits.whose);
+        return err_set(
+            err, ERR_RATE,
+            "more than %u requests in a second from one %s (web.requests_per_s_per_%s): send "
+            "them more slowly",
+            shares->limits.per_s, shares->limits.whose, shares->limits.whose);
     share->room_us -= price_us;
     return ERR_OK;
 }

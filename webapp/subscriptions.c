@@ -95,6 +95,8 @@ enum err_code subscription_get(struct request *req, struct err *err)
 static enum err_code read_member(struct subscription *row, const char *name, json_t *value,
                                  struct err *err)
 {
+    static const char *const names[] = {"url", "states", "description"};
+    static const struct member_names known = {"a subscription", names, ARRAY_LEN(names)};
     struct member member = member_of("", name, value);
     const char *text = NULL;
     enum err_code rc = ERR_OK;
@@ -108,8 +110,7 @@ static enum err_code read_member(struct subscription *row, const char *name, jso
     }
     if (strcmp(name, "description") == 0)
         return member_copy(&member, row->description, sizeof(row->description), err);
-    return err_set_at(err, ERR_UNKNOWN_MEMBER, member.pointer,
-                      "a subscription has url, states and description");
+    return member_unknown(&member, name, &known, err);
 }
 
 static enum err_code read_body(const struct request *req, struct subscription *row, struct err *err)
@@ -122,13 +123,14 @@ static enum err_code read_body(const struct request *req, struct subscription *r
         return rc;
     json_object_foreach(root, name, value)
     {
-        rc = read_member(row, name, value, err);
-        if (rc)
+        enum err_code one = read_member(row, name, value, err);
+        rc = rc ? rc : one;
+        if (rc && !err_wants_more(err))
             return rc;
     }
-    if (!row->url[0])
-        return err_set_at(err, ERR_INVALID, "/url", "url is missing");
-    return hook_url_allowed(req, row->url, "/url", err);
+    if (!json_object_get(root, "url"))
+        rc = err_set_at(err, ERR_INVALID, "/url", "url is missing");
+    return rc ? rc : hook_url_allowed(req, row->url, "/url", err);
 }
 
 enum err_code subscription_put(struct request *req, struct err *err)

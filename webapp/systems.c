@@ -94,6 +94,8 @@ static enum err_code read_kind(struct job_system *row, const struct member *memb
 static enum err_code read_member(struct job_system *row, const char *name, json_t *value,
                                  struct err *err)
 {
+    static const char *const names[] = {"kind", "description", "maxActive", "maxActivePerOwner"};
+    static const struct member_names known = {"a system", names, ARRAY_LEN(names)};
     struct member member = member_of("", name, value);
     if (strcmp(name, "kind") == 0)
         return read_kind(row, &member, err);
@@ -103,8 +105,7 @@ static enum err_code read_member(struct job_system *row, const char *name, json_
         return limit_read(&member, true, &row->max_active, err);
     if (strcmp(name, "maxActivePerOwner") == 0)
         return limit_read(&member, true, &row->max_active_per_owner, err);
-    return err_set_at(err, ERR_UNKNOWN_MEMBER, member.pointer,
-                      "a system has kind, maxActive, maxActivePerOwner and description");
+    return member_unknown(&member, name, &known, err);
 }
 
 static enum err_code read_body(const struct request *req, struct job_system *row, struct err *err)
@@ -117,11 +118,12 @@ static enum err_code read_body(const struct request *req, struct job_system *row
         return rc;
     json_object_foreach(root, name, value)
     {
-        rc = read_member(row, name, value, err);
-        if (rc)
+        enum err_code one = read_member(row, name, value, err);
+        rc = rc ? rc : one;
+        if (rc && !err_wants_more(err))
             return rc;
     }
-    return ERR_OK;
+    return rc;
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */

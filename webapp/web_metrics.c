@@ -82,6 +82,12 @@ static int64_t read_outbox(void *arg)
     return probe_outbox_rows(web->probe);
 }
 
+static int64_t read_unserved(void *arg)
+{
+    const struct web *web = arg;
+    return probe_unserved_queues(web->probe);
+}
+
 static int64_t read_hook_lag(void *arg)
 {
     const struct web *web = arg;
@@ -173,6 +179,8 @@ static struct metric gauges[] = {
                       read_overloaded),
     METRIC_GAUGE_OF("sluice_outbox_rows", "Messages promised and not confirmed; -1: unknown",
                     read_outbox),
+    METRIC_GAUGE_OF("sluice_queues_unserved",
+                    "Queues with waiting jobs that no worker takes; -1: unknown", read_unserved),
     METRIC_GAUGE_OF("sluice_webhook_lag_seconds",
                     "How long ago the oldest event was that sluice-webhook has not looked through "
                     "while somebody subscribes, or that waits while none runs; -1: unknown",

@@ -102,8 +102,9 @@ static enum err_code find_key(struct auth *auth, const struct token *token,
                    token->kid ? json_string_value(token->kid) : "that goes without saying its kid");
 }
 
+/* ret_tell: the token is good but for its time. */
 static enum err_code check_token(struct auth *auth, struct sv text, struct identity *ret_identity,
-                                 uint64_t *ret_stamp, struct err *err)
+                                 uint64_t *ret_stamp, bool *ret_tell, struct err *err)
 {
     TOKEN_AUTO struct token token;
     struct found_key found = {0};
@@ -116,6 +117,9 @@ static enum err_code check_token(struct auth *auth, struct sv text, struct ident
     if (!rc)
         rc = token_identity(&token, &auth->cfg, ret_identity, err);
     if (rc || !tenant)
+        return rc;
+    rc = token_times(&token, auth->cfg.leeway_s, &ret_identity->expires_s, ret_tell, err);
+    if (rc)
         return rc;
     ret_identity->key = found.key->id;
     *ret_stamp = found.stamp;
@@ -140,7 +144,7 @@ static bool is_remembered(struct auth *auth, const unsigned char *digest,
 }
 
 static enum err_code check_header(struct auth *auth, struct sv authorization,
-                                  struct identity *ret_identity, struct err *err)
+                                  struct identity *ret_identity, bool *ret_tell, struct err *err)
 {
     unsigned char digest[TOKEN_DIGEST_SIZE];
     struct sv text;
@@ -157,7 +161,7 @@ static enum err_code check_header(struct auth *auth, struct sv authorization,
     if (is_remembered(auth, digest, ret_identity))
         return ERR_OK;
     struct identity identity;
-    rc = check_token(auth, text, &identity, &stamp, err);
+    rc = check_token(auth, text, &identity, &stamp, ret_tell, err);
     if (rc)
         return rc;
     token_cache_put(auth->cache, digest, &identity, stamp);
@@ -169,18 +173,23 @@ enum err_code auth_check(struct auth *auth, struct sv authorization, struct iden
                          char *detail, size_t size, struct err *err)
 {
     struct err fault = {0};
+    bool tell = false;
     if (size > 0)
         detail[0] = 0;
     if (authorization.len == 0)
         return err_set(err, ERR_UNAUTHENTICATED,
                        "a token is needed in the header \"Authorization: Bearer TOKEN\"");
-    enum err_code rc = check_header(auth, authorization, ret_identity, &fault);
+    enum err_code rc = check_header(auth, authorization, ret_identity, &tell, &fault);
     if (!rc)
         return ERR_OK;
     snprintf(detail, size, "%s", fault.text);
     if (rc == ERR_NOMEM)
         return err_set(err, rc, "out of memory while a token was checked");
-    return err_set(err, ERR_UNAUTHENTICATED, "the token is not valid");
+    if (tell)
+        return err_set(err, rc, "%s", fault.text);
+    return err_set(err, ERR_UNAUTHENTICATED,
+                   "the token is not valid; the log of the service has the reason under this "
+                   "request's id");
 }
 
 const char *auth_ended(struct auth *auth, const struct identity *identity)

@@ -58,8 +58,9 @@ MUST_USE enum err_code auth_open(const struct auth_config *cfg, struct auth **re
 void auth_close(struct auth *auth); /* NULL is allowed */
 
 /* authorization is the value of the header, "Bearer TOKEN"; an empty view if there was none.
- * Every fault of a token is the same ERR_UNAUTHENTICATED with the same text; what it was goes to
- * detail (size bytes, for the log only; "" when all is well). */
+ * Every fault of a token is the same ERR_UNAUTHENTICATED with the same text, but for one that is
+ * good in all but its time, which is told; what it was goes to detail (size bytes, for the log
+ * only; "" when all is well). */
 MUST_USE enum err_code auth_check(struct auth *auth, struct sv authorization,
                                   struct identity *ret_identity, char *detail, size_t size,
                                   struct err *err);

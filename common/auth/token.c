@@ -5,8 +5,10 @@
 #include "common/auth/signature.h"
 #include "common/base/clock.h"
 
+#include <inttypes.h>
 #include <strings.h>
 
+#define SPAN_SIZE 32
 #define HEADER_MAX 2048                  /* bytes of a header, decoded */
 #define TIME_MAX_S INT64_C(253402300799) /* the end of the year 9999 */
 
@@ -170,16 +172,48 @@ static enum err_code read_time(const struct token *token, const char *claim, int
     return ERR_OK;
 }
 
-static enum err_code check_times(const struct token *token, unsigned leeway_s,
-                                 int64_t *ret_expires_s, struct err *err)
+/* "90 s", "60 min", "5 h", "12 d" */
+static const char *span_text(int64_t seconds, char *ret_text)
 {
+    static const struct {
+        const char *unit;
+        int64_t seconds;
+    } units[] = {{"d", 86400}, {"h", 3600}, {"min", 60}};
+    for (size_t i = 0; i < ARRAY_LEN(units); i++) {
+        if (seconds < 2 * units[i].seconds)
+            continue;
+        (void)snprintf(ret_text, SPAN_SIZE, "%" PRId64 " %s", seconds / units[i].seconds,
+                       units[i].unit);
+        return ret_text;
+    }
+    (void)snprintf(ret_text, SPAN_SIZE, "%" PRId64 " s", seconds);
+    return ret_text;
+}
+
+static enum err_code too_early(const char *claim, int64_t at, int64_t now, struct err *err)
+{
+    char when[CLOCK_TEXT_SIZE];
+    char span[SPAN_SIZE];
+    clock_rfc3339(at * 1000000, when);
+    return err_set(err, ERR_UNAUTHENTICATED,
+                   "the token is valid from %s on (%s), which is in %s by this service's clock: "
+                   "compare the clocks of its issuer and of sluice-web, or wait",
+                   when, claim, span_text(at - now, span));
+}
+
+enum err_code token_times(const struct token *token, unsigned leeway_s, int64_t *ret_expires_s,
+                          bool *ret_tell, struct err *err)
+{
+    char span[SPAN_SIZE];
     int64_t now = clock_wall_s();
     int64_t at = 0;
     enum err_code rc = read_time(token, "exp", &at, err);
     if (rc)
         return rc == ERR_NOT_FOUND ? err_set(err, ERR_UNAUTHENTICATED, "claim exp is missing") : rc;
-    if (now >= at + leeway_s)
-        return err_set(err, ERR_UNAUTHENTICATED, "it expired %lld s ago", (long long)(now - at));
+    *ret_tell = now >= at + leeway_s;
+    if (*ret_tell)
+        return err_set(err, ERR_UNAUTHENTICATED, "the token expired %s ago: get a new one",
+                       span_text(now - at, span));
     *ret_expires_s = at;
     static const char *const beginnings[] = {"nbf", "iat"};
     for (size_t i = 0; i < ARRAY_LEN(beginnings); i++) {
@@ -188,9 +222,9 @@ static enum err_code check_times(const struct token *token, unsigned leeway_s,
             continue;
         if (rc)
             return rc;
-        if (now + leeway_s < at)
-            return err_set(err, ERR_UNAUTHENTICATED, "claim %s is %lld s from now", beginnings[i],
-                           (long long)(at - now));
+        *ret_tell = now + leeway_s < at;
+        if (*ret_tell)
+            return too_early(beginnings[i], at, now, err);
     }
     return ERR_OK;
 }
@@ -257,9 +291,7 @@ enum err_code token_identity(const struct token *token, const struct auth_config
                              struct identity *ret_identity, struct err *err)
 {
     struct identity identity = {.roles = 0};
-    enum err_code rc = check_times(token, cfg->leeway_s, &identity.expires_s, err);
-    if (!rc)
-        rc = check_origin(token, cfg, err);
+    enum err_code rc = check_origin(token, cfg, err);
     if (!rc)
         rc = read_text(token, "sub", sizeof(identity.user), identity.user, err);
     if (!rc)

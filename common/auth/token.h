@@ -30,7 +30,11 @@ MUST_USE enum err_code token_verify(const struct token *token, const struct auth
 /* The tenant that the token claims to be of. */
 MUST_USE enum err_code token_tenant(const struct token *token, const struct auth_config *cfg,
                                     struct sv *ret_tenant, struct err *err);
-/* exp, nbf, iat, iss, aud, sub and roles. */
+/* exp, nbf and iat. ret_tell: it is over, or has not begun, which the holder of a token that is
+ * good in all else may be told. */
+MUST_USE enum err_code token_times(const struct token *token, unsigned leeway_s,
+                                   int64_t *ret_expires_s, bool *ret_tell, struct err *err);
+/* iss, aud, sub and roles; expires_s is left at 0. */
 MUST_USE enum err_code token_identity(const struct token *token, const struct auth_config *cfg,
                                       struct identity *ret_identity, struct err *err);
 

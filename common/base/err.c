@@ -60,18 +60,49 @@ enum err_code err_set_errno(struct err *err, enum err_code code, int errno_value
     return rc;
 }
 
+/* A list that cannot grow, or is full, stays as it is: the first fault is told in any case. */
+static void list_add(struct err_list *list, const struct err *fault)
+{
+    if (list->count == ERR_LIST_MAX)
+        return;
+    struct err *items = realloc(list->items, (list->count + 1) * sizeof(*items));
+    if (!items)
+        return;
+    list->items = items;
+    items[list->count++] = *fault;
+}
+
+void err_list_done(struct err_list *list)
+{
+    free(list->items);
+    *list = (struct err_list){0};
+}
+
+bool err_wants_more(const struct err *err)
+{
+    return err && err->list && err->list->count < ERR_LIST_MAX && err_http(err->code) < 500;
+}
+
 enum err_code err_set_at(struct err *err, enum err_code code, const char *pointer,
                          const char *format, ...)
 {
-    if (err && err->code != ERR_OK)
+    struct err fault = {0};
+    if (err && err->code != ERR_OK && !err->list)
         return err->code;
     va_list args;
     va_start(args, format);
-    enum err_code rc = fill(err, code, format, args);
+    (void)fill(&fault, code, format, args);
     va_end(args);
-    if (err)
-        (void)snprintf(err->pointer, sizeof(err->pointer), "%s", pointer);
-    return rc;
+    (void)snprintf(fault.pointer, sizeof(fault.pointer), "%s", pointer);
+    if (!err)
+        return code;
+    if (err->list)
+        list_add(err->list, &fault);
+    if (err->code == ERR_OK) {
+        fault.list = err->list;
+        *err = fault;
+    }
+    return err->code;
 }
 
 void err_prefix(struct err *err, const char *format, ...)

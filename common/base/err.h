@@ -3,7 +3,8 @@
 #define COMMON_BASE_ERR_H
 
 /* err: what went wrong, in a form that a person, a client and a consumer can each act on.
- * Threads: owner (a struct err belongs to its caller). Memory: none is allocated. */
+ * Threads: owner (a struct err belongs to its caller). Memory: none is allocated, but for err_list.
+ */
 
 #include "common/base/base.h"
 
@@ -25,12 +26,26 @@ enum err_settlement {
 #define ERR_TEXT_MAX 400
 #define ERR_POINTER_MAX 160
 
+struct err_list;
+
 struct err {
     enum err_code code;
     int sys_errno;                 /* 0, or the errno behind it */
     char text[ERR_TEXT_MAX];       /* value, limit and cure, one sentence, no secret */
     char pointer[ERR_POINTER_MAX]; /* JSON pointer of the member that is wrong, or "" */
+    struct err_list *list; /* where all faults of members go; NULL: the first alone counts */
 };
+
+/* All faults of the members of one request, so that a client sees them at once. Memory: the caller
+ * sets it to {0} and ends it by err_list_done(). */
+#define ERR_LIST_MAX 20 /* further ones are left out */
+struct err_list {
+    struct err *items;
+    size_t count;
+};
+void err_list_done(struct err_list *list);
+/* Whoever reads members one after the other goes on behind a fault while this is true. */
+bool err_wants_more(const struct err *err);
 
 /* All return the code. The first error stays: a later err_set on a filled err only returns it. */
 enum err_code err_set(struct err *err, enum err_code code, const char *format, ...)
@@ -38,7 +53,8 @@ enum err_code err_set(struct err *err, enum err_code code, const char *format, .
 /* As err_set, with errno_value kept and its name appended to the text. */
 enum err_code err_set_errno(struct err *err, enum err_code code, int errno_value,
                             const char *format, ...) PRINTF_LIKE(4, 5);
-/* As err_set, for a JSON member: pointer is a JSON pointer such as "/fileInputs/0/mode". */
+/* As err_set, for a JSON member: pointer is a JSON pointer such as "/fileInputs/0/mode". With a
+ * list every such fault is kept there. */
 enum err_code err_set_at(struct err *err, enum err_code code, const char *pointer,
                          const char *format, ...) PRINTF_LIKE(4, 5);
 /* Puts text before what is there ("queue quick: ..."); does nothing to an empty err. */

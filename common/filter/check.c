@@ -83,13 +83,13 @@ static enum err_code meet_range(const struct check *c, const struct filter_attr 
 static enum err_code meet_list(const struct check *c, const struct filter_attr *about,
                                const struct node *literal)
 {
-    struct filter_nearest nearest = {.name = literal->value.text};
+    struct nearest nearest = {.name = literal->value.text};
     char known[ERR_TEXT_MAX / 2] = "";
     for (const char *const *value = about->values; *value; value++) {
         if (sv_is(literal->value.text, *value))
             return ERR_OK;
-        filter_nearest_try(&nearest, *value);
-        filter_add_known(known, sizeof(known), *value);
+        nearest_try(&nearest, *value);
+        nearest_add_known(known, sizeof(known), *value);
     }
     if (nearest.best)
         return filter_refuse(c->f, c->report, literal->at, c->err,

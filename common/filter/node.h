@@ -6,6 +6,7 @@
  * children stand before their parents, so what goes from leaves to root is a loop; what goes from
  * root to leaves recurses, FILTER_DEPTH_MAX deep at most. Threads, memory: as filter.h. */
 
+#include "common/base/nearest.h"
 #include "common/filter/filter.h"
 
 enum node_kind {
@@ -111,20 +112,10 @@ bool filter_leaves_exclude(const struct filter *f, const struct node *a, const s
 bool filter_leaf_within(const struct filter *fa, const struct node *a, const struct filter *fb,
                         const struct node *b);
 
-/* report.c: places, pictures, guesses at what was meant. */
+/* report.c: places and pictures. */
 struct filter_place filter_place(struct sv text, size_t position);
 enum err_code filter_refuse(const struct filter *f, struct filter_report *report, size_t at,
                             struct err *err, const char *format, ...) PRINTF_LIKE(5, 6);
-/* The known name that is nearest to a mistyped one: try each of them, then read `best`, which is
- * NULL if none is near. Begin with only `name` set. */
-struct filter_nearest {
-    struct sv name;
-    const char *best;
-    size_t best_distance;
-};
-void filter_nearest_try(struct filter_nearest *nearest, const char *known);
-/* Appends a name to "a, b, c"; what does not fit becomes "...". */
-void filter_add_known(char *list, size_t size, const char *known);
 const char *filter_type_name(unsigned type); /* "a string" */
 
 #endif

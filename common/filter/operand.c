@@ -83,19 +83,19 @@ static node_id number_operand(struct parser *p, size_t at, bool negative)
 static node_id unknown_name(struct parser *p, struct token name)
 {
     struct sv shown = parse_shown(name.text);
-    struct filter_nearest nearest = {.name = name.text};
+    struct nearest nearest = {.name = name.text};
     char known[ERR_TEXT_MAX - 2 * SHOWN_MAX] = "";
     if (lexer_next((struct sv){p->f->text, p->f->text_len}, name.at + name.text.len).kind ==
         TOKEN_OPEN)
         return parse_refuse(p, name.at, "'%.*s' is followed by (; filters have no functions",
                             SV_ARG(shown));
     for (size_t i = 0; i < p->f->schema->count; i++)
-        filter_nearest_try(&nearest, p->f->schema->attrs[i].name);
+        nearest_try(&nearest, p->f->schema->attrs[i].name);
     if (nearest.best)
         return parse_refuse(p, name.at, "unknown attribute '%.*s'; did you mean '%s'?",
                             SV_ARG(shown), nearest.best);
     for (size_t i = 0; i < p->f->schema->count; i++)
-        filter_add_known(known, sizeof(known), p->f->schema->attrs[i].name);
+        nearest_add_known(known, sizeof(known), p->f->schema->attrs[i].name);
     return parse_refuse(p, name.at, "unknown attribute '%.*s'; there are %s%s", SV_ARG(shown),
                         known, p->f->schema->env ? " and env.NAME" : "");
 }

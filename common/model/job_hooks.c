@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "common/base/nearest.h"
 #include "common/model/hook.h"
 #include "common/model/job_member.h"
 
@@ -13,6 +14,21 @@ enum err_code member_hook_url(const struct member *member, const char **ret_url,
     return rc ? err_set_at(err, rc, member->pointer, "%s", refused.text) : ERR_OK;
 }
 
+static enum err_code unknown_state(const struct member *item, const char *text, struct err *err)
+{
+    struct nearest nearest = {.name = sv_of(text)};
+    char known[ERR_TEXT_MAX / 2] = "";
+    for (int i = 0; i < JOB_STATE_COUNT; i++) {
+        nearest_try(&nearest, job_state_text((enum job_state)i));
+        nearest_add_known(known, sizeof(known), job_state_text((enum job_state)i));
+    }
+    if (nearest.best)
+        return err_set_at(err, ERR_INVALID, item->pointer,
+                          "'%s' is not a state of a job; did you mean '%s'?", text, nearest.best);
+    return err_set_at(err, ERR_INVALID, item->pointer, "'%s' is not a state of a job; there are %s",
+                      text, known);
+}
+
 enum err_code member_hook_states(const struct member *member, unsigned *ret_states, struct err *err)
 {
     unsigned states = 0;
@@ -23,7 +39,7 @@ enum err_code member_hook_states(const struct member *member, unsigned *ret_stat
         enum job_state state;
         rc = member_text(&item, JOB_STATE_TEXT_MAX, &text, err);
         if (rc == ERR_OK && !job_state_parse(sv_of(text), &state))
-            rc = err_set_at(err, ERR_INVALID, item.pointer, "'%s' is not a state of a job", text);
+            rc = unknown_state(&item, text, err);
         if (rc == ERR_OK)
             states |= 1u << state;
     }
@@ -39,15 +55,15 @@ enum err_code member_hook_states(const struct member *member, unsigned *ret_stat
 static enum err_code read_part(struct job_hook *hook, const struct member *item, const char *name,
                                struct err *err)
 {
+    static const char *const names[] = {"url", "states", "secret"};
+    static const struct member_names known = {"a subscription", names, ARRAY_LEN(names)};
     if (strcmp(name, "url") == 0)
         return member_hook_url(item, &hook->url, err);
     if (strcmp(name, "states") == 0)
         return member_hook_states(item, &hook->states, err);
     if (strcmp(name, "secret") == 0)
         return member_text(item, HOOK_NAME_SIZE - 1, &hook->secret, err);
-    return err_set_at(err, ERR_UNKNOWN_MEMBER, item->pointer,
-                      "'%.64s' is not a member of a subscription; url, states and secret are",
-                      name);
+    return member_unknown(item, name, &known, err);
 }
 
 static enum err_code read_hook(struct job_hook *hook, const struct member *member, struct err *err)
@@ -61,14 +77,15 @@ static enum err_code read_hook(struct job_hook *hook, const struct member *membe
     json_object_foreach(member->value, name, value)
     {
         struct member item = member_of(member->pointer, name, value);
-        rc = read_part(hook, &item, name, err);
-        if (rc)
+        enum err_code one = read_part(hook, &item, name, err);
+        rc = rc ? rc : one;
+        if (rc && !err_wants_more(err))
             return rc;
     }
-    if (!hook->url)
-        return err_set_at(err, ERR_INVALID, member_of(member->pointer, "url", NULL).pointer,
-                          "url is missing");
-    return ERR_OK;
+    if (!json_object_get(member->value, "url"))
+        rc = err_set_at(err, ERR_INVALID, member_of(member->pointer, "url", NULL).pointer,
+                        "url is missing");
+    return rc;
 }
 
 enum err_code member_hooks(struct job_request *request, const struct member *member,
@@ -81,9 +98,10 @@ enum err_code member_hooks(struct job_request *request, const struct member *mem
     request->hooks = calloc(count ? count : 1, sizeof(*request->hooks));
     if (!request->hooks)
         return err_set(err, ERR_NOMEM, "no memory for %zu subscriptions", count);
-    for (size_t i = 0; rc == ERR_OK && i < count; i++) {
+    for (size_t i = 0; (rc == ERR_OK || err_wants_more(err)) && i < count; i++) {
         struct member item = member_item(member, i);
-        rc = read_hook(&request->hooks[request->hook_count++], &item, err);
+        enum err_code one = read_hook(&request->hooks[request->hook_count++], &item, err);
+        rc = rc ? rc : one;
     }
     return rc;
 }

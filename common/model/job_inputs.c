@@ -41,6 +41,8 @@ static enum err_code check_url(const struct member *member, const char *url, str
 static enum err_code read_input_member(struct job_input *input, const struct member *member,
                                        const char *name, struct err *err)
 {
+    static const char *const names[] = {"sourceUrl", "content", "targetPath", "mode"};
+    static const struct member_names known = {"a file input", names, ARRAY_LEN(names)};
     enum err_code rc = ERR_OK;
     const char *text = NULL;
     if (strcmp(name, "sourceUrl") == 0) {
@@ -62,10 +64,7 @@ static enum err_code read_input_member(struct job_input *input, const struct mem
     }
     if (strcmp(name, "mode") == 0)
         return read_mode(member, &input->mode, err);
-    return err_set_at(err, ERR_UNKNOWN_MEMBER, member->pointer,
-                      "'%s' is not a member of a file input; sourceUrl, content, targetPath and "
-                      "mode are",
-                      name);
+    return member_unknown(member, name, &known, err);
 }
 
 static enum err_code read_input(struct job_input *input, const struct member *member,
@@ -80,16 +79,17 @@ static enum err_code read_input(struct job_input *input, const struct member *me
     json_object_foreach(member->value, name, value)
     {
         struct member item = member_of(member->pointer, name, value);
-        rc = read_input_member(input, &item, name, err);
-        if (rc)
+        enum err_code one = read_input_member(input, &item, name, err);
+        rc = rc ? rc : one;
+        if (rc && !err_wants_more(err))
             return rc;
     }
-    if (!input->source_url == !input->content.ptr)
-        return err_set_at(err, ERR_INVALID, member->pointer,
-                          "a file input has either sourceUrl or content");
-    if (!input->target_path)
-        return err_set_at(err, ERR_INVALID, member->pointer, "targetPath is missing");
-    return ERR_OK;
+    if (!json_object_get(member->value, "sourceUrl") == !json_object_get(member->value, "content"))
+        rc = err_set_at(err, ERR_INVALID, member->pointer,
+                        "a file input has either sourceUrl or content");
+    if (!json_object_get(member->value, "targetPath") && (rc == ERR_OK || err_wants_more(err)))
+        rc = err_set_at(err, ERR_INVALID, member->pointer, "targetPath is missing");
+    return rc;
 }
 
 /* Two inputs of one path: the later one would silently win. */
@@ -99,7 +99,7 @@ static enum err_code check_target(const struct job_request *request, const struc
     const char *path = request->inputs[index].target_path;
     for (size_t i = 0; i < index; i++) {
         struct member target = member_of(member->pointer, "targetPath", NULL);
-        if (strcmp(request->inputs[i].target_path, path) == 0)
+        if (request->inputs[i].target_path && strcmp(request->inputs[i].target_path, path) == 0)
             return err_set_at(err, ERR_INVALID, target.pointer,
                               "file input %zu has this targetPath already", i);
     }
@@ -119,13 +119,16 @@ enum err_code member_inputs(struct job_request *request, const struct member *me
         return err_set(err, ERR_NOMEM, "no memory for %zu file inputs", count);
     for (size_t i = 0; i < count; i++) {
         struct member item = member_item(member, i);
-        rc = read_input(&request->inputs[request->input_count++], &item, err);
-        if (rc == ERR_OK)
-            rc = check_target(request, &item, i, err);
-        if (rc)
+        enum err_code one = read_input(&request->inputs[request->input_count++], &item, err);
+        if (one == ERR_OK)
+            one = check_target(request, &item, i, err);
+        rc = rc ? rc : one;
+        if (rc && !err_wants_more(err))
             return rc;
         inline_bytes += request->inputs[i].content.len;
     }
+    if (rc)
+        return rc;
     if (inline_bytes > LIMIT_INLINE_BYTES)
         return err_set_at(err, ERR_INVALID, member->pointer,
                           "%zu bytes of inline content are too many, the limit is %d", inline_bytes,

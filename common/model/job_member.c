@@ -2,6 +2,7 @@
 #include "common/model/job_member.h"
 
 #include "common/base/fs.h"
+#include "common/base/nearest.h"
 #include "common/model/limits.h"
 
 static const char *type_name(const json_t *value)
@@ -107,9 +108,10 @@ enum err_code member_list(const struct member *member, size_t max_count, size_t 
     const char **items = calloc(count ? count : 1, sizeof(*items));
     if (!items)
         return err_set(err, ERR_NOMEM, "no memory for a list of %zu items", count);
-    for (size_t i = 0; i < count && rc == ERR_OK; i++) {
+    for (size_t i = 0; i < count && (rc == ERR_OK || err_wants_more(err)); i++) {
         struct member item = member_item(member, i);
-        rc = member_text(&item, max_bytes, &items[i], err);
+        enum err_code one = member_text(&item, max_bytes, &items[i], err);
+        rc = rc ? rc : one;
     }
     if (rc) {
         free(items);
@@ -123,11 +125,28 @@ enum err_code member_patterns(const struct member *member, struct text_list *ret
                               struct err *err)
 {
     enum err_code rc = member_list(member, LIMIT_PATTERN_COUNT, LIMIT_PATTERN_BYTES, ret_list, err);
-    for (size_t i = 0; i < ret_list->count && rc == ERR_OK; i++) {
+    for (size_t i = 0; i < ret_list->count && (rc == ERR_OK || err_wants_more(err)); i++) {
         struct member item = member_item(member, i);
         if (!fs_path_is_safe(sv_of(ret_list->items[i])))
             rc = err_set_at(err, ERR_INVALID, item.pointer,
                             "a relative pattern without empty, '.' and '..' parts is wanted here");
     }
     return rc;
+}
+
+enum err_code member_unknown(const struct member *member, const char *name,
+                             const struct member_names *known, struct err *err)
+{
+    struct nearest nearest = {.name = sv_of(name)};
+    char list[ERR_TEXT_MAX / 2] = "";
+    for (size_t i = 0; i < known->count; i++) {
+        nearest_try(&nearest, known->names[i]);
+        nearest_add_known(list, sizeof(list), known->names[i]);
+    }
+    if (nearest.best)
+        return err_set_at(err, ERR_UNKNOWN_MEMBER, member->pointer,
+                          "'%.64s' is not a member of %s; did you mean '%s'?", name, known->what,
+                          nearest.best);
+    return err_set_at(err, ERR_UNKNOWN_MEMBER, member->pointer,
+                      "'%.64s' is not a member of %s; it has %s", name, known->what, list);
 }

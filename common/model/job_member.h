@@ -28,9 +28,22 @@ MUST_USE enum err_code member_list(const struct member *member, size_t max_count
 MUST_USE enum err_code member_object(const struct member *member, struct err *err);
 MUST_USE enum err_code member_array(const struct member *member, size_t max_count, struct err *err);
 
+/* The names that an object's members may have. */
+struct member_names {
+    const char *what; /* "a job request" */
+    const char *const *names;
+    size_t count;
+};
+/* ERR_UNKNOWN_MEMBER with the name that was most likely meant, or those that there are. */
+MUST_USE enum err_code member_unknown(const struct member *member, const char *name,
+                                      const struct member_names *known, struct err *err);
+
 /* Globs relative to the job directory: one that would leave it could match nothing. */
 MUST_USE enum err_code member_patterns(const struct member *member, struct text_list *ret_list,
                                        struct err *err);
+/* The env of a request. */
+MUST_USE enum err_code member_env(struct job_request *request, const struct member *member,
+                                  struct err *err);
 /* The fileInputs of a request. */
 MUST_USE enum err_code member_inputs(struct job_request *request, const struct member *member,
                                      struct err *err);

@@ -56,13 +56,14 @@ enum err_code job_request_complete(struct job_request *request, uint32_t default
         if (json_object_set_new(request->root, "maxSeconds", json_integer(default_seconds)))
             return err_set(err, ERR_NOMEM, "no memory for a request");
     }
-    if (request->max_seconds > most_seconds)
-        return err_set_at(err, ERR_INVALID,
-                          json_object_get(request->root, "maxMinutes") ? "/maxMinutes"
-                                                                       : "/maxSeconds",
-                          "%u seconds are too long, the limit of this site is %u (%u minutes)",
-                          request->max_seconds, most_seconds, most_seconds / 60);
-    return ERR_OK;
+    if (request->max_seconds <= most_seconds)
+        return ERR_OK;
+    bool minutes = json_object_get(request->root, "maxMinutes") != NULL;
+    unsigned unit_s = minutes ? 60 : 1;
+    return err_set_at(err, ERR_INVALID, minutes ? "/maxMinutes" : "/maxSeconds",
+                      "%u %s are too long, at most %u (limits.max_minutes)",
+                      request->max_seconds / unit_s, minutes ? "minutes" : "seconds",
+                      most_seconds / unit_s);
 }
 
 char *job_request_text(const struct job_request *request)

@@ -95,53 +95,10 @@ static enum err_code read_system_id(struct job_request *request, const struct me
     return read_word(member, 64, &request->system_id, err);
 }
 
-static enum err_code check_env_name(const struct member *member, const char *name, struct err *err)
-{
-    size_t length = strlen(name);
-    if (length == 0 || length > LIMIT_ENV_NAME_BYTES)
-        return err_set_at(err, ERR_INVALID, member->pointer,
-                          "a variable's name has 1 to %d bytes, this has %zu", LIMIT_ENV_NAME_BYTES,
-                          length);
-    for (size_t i = 0; i < length; i++) {
-        if (name[i] != '_' && !isalpha((unsigned char)name[i]) &&
-            (i == 0 || !isdigit((unsigned char)name[i])))
-            return err_set_at(err, ERR_INVALID, member->pointer,
-                              "a variable's name has letters, digits and _ and does not begin with "
-                              "a digit");
-    }
-    if (strncmp(name, "SLUICE_", 7) == 0)
-        return err_set_at(err, ERR_INVALID, member->pointer,
-                          "names that begin with SLUICE_ are set by the service");
-    return ERR_OK;
-}
-
 static enum err_code read_env(struct job_request *request, const struct member *member,
                               struct err *err)
 {
-    enum err_code rc = member_object(member, err);
-    if (rc)
-        return rc;
-    size_t count = json_object_size(member->value);
-    if (count > LIMIT_ENV_COUNT)
-        return err_set_at(err, ERR_INVALID, member->pointer,
-                          "%zu variables are too many, the limit is %d", count, LIMIT_ENV_COUNT);
-    request->env = calloc(count ? count : 1, sizeof(*request->env));
-    if (!request->env)
-        return err_set(err, ERR_NOMEM, "no memory for %zu variables", count);
-    const char *name = NULL;
-    json_t *value = NULL;
-    json_object_foreach(member->value, name, value)
-    {
-        struct member item = member_of(member->pointer, name, value);
-        struct job_env *env = &request->env[request->env_count++];
-        env->name = name;
-        rc = check_env_name(&item, name, err);
-        if (rc == ERR_OK)
-            rc = member_text(&item, LIMIT_WORD_BYTES - strlen(name) - 1, &env->value, err);
-        if (rc)
-            return rc;
-    }
-    return ERR_OK;
+    return member_env(request, member, err);
 }
 
 static enum err_code read_inputs(struct job_request *request, const struct member *member,
@@ -214,6 +171,9 @@ static enum err_code read_archive_mode(struct job_request *request, const struct
 static enum err_code read_archive(struct job_request *request, const struct member *member,
                                   struct err *err)
 {
+    static const char *const names[] = {"mode", "includes", "excludes"};
+    static const struct member_names known = {"archive", names, ARRAY_LEN(names)};
+    enum err_code first = ERR_OK;
     enum err_code rc = member_object(member, err);
     const char *name = NULL;
     json_t *value = NULL;
@@ -229,22 +189,26 @@ static enum err_code read_archive(struct job_request *request, const struct memb
         else if (strcmp(name, "excludes") == 0)
             rc = member_patterns(&item, &request->excludes, err);
         else
-            rc = err_set_at(err, ERR_UNKNOWN_MEMBER, item.pointer,
-                            "'%s' is not a member of archive; mode, includes and excludes are",
-                            name);
-        if (rc)
-            return rc;
+            rc = member_unknown(&item, name, &known, err);
+        first = first ? first : rc;
+        if (rc && !err_wants_more(err))
+            break;
     }
-    return ERR_OK;
+    return first;
 }
 
 static enum err_code read_tags(struct job_request *request, const struct member *member,
                                struct err *err)
 {
     enum err_code rc = member_list(member, LIMIT_TAG_COUNT, LIMIT_TAG_BYTES, &request->tags, err);
-    for (size_t i = 0; i < request->tags.count && rc == ERR_OK; i++) {
+    for (size_t i = 0; i < json_array_size(member->value); i++) {
         struct member item = member_item(member, i);
-        rc = check_label(&item, request->tags.items[i], err);
+        if (rc && !err_wants_more(err))
+            break;
+        enum err_code one = json_is_string(item.value)
+                                ? check_label(&item, json_string_value(item.value), err)
+                                : ERR_OK; /* said above */
+        rc = rc ? rc : one;
     }
     return rc;
 }
@@ -278,9 +242,16 @@ static const struct {
 #undef MEMBER
 };
 
+static const char *const member_name[] = {
+#define MEMBER(id, name, in_app) name,
+#include "common/model/job_member.def"
+#undef MEMBER
+};
+
 static enum err_code read_member(struct job_request *request, const struct member *member,
                                  const char *name, bool as_app, struct err *err)
 {
+    static const struct member_names known = {"a job request", member_name, ARRAY_LEN(member_name)};
     for (size_t i = 0; i < ARRAY_LEN(member_table); i++) {
         if (strcmp(name, member_table[i].name) != 0)
             continue;
@@ -289,8 +260,7 @@ static enum err_code read_member(struct job_request *request, const struct membe
                               "'%s' belongs to a request, not to an application", name);
         return member_table[i].read(request, member, err);
     }
-    return err_set_at(err, ERR_UNKNOWN_MEMBER, member->pointer,
-                      "'%.64s' is not a member of a job request", name);
+    return member_unknown(member, name, &known, err);
 }
 
 /* What execve takes: Linux limits the sum; ours is well below it. */
@@ -311,6 +281,28 @@ static enum err_code check_launch_size(const struct job_request *request, struct
     return ERR_OK;
 }
 
+/* What is there, be it wrong, is not missing. */
+static enum err_code check_missing(const json_t *root, const char *at, bool as_app, struct err *err)
+{
+    const json_t *app = json_object_get(root, "appId");
+    const json_t *version = json_object_get(root, "appVersion");
+    const json_t *command = json_object_get(root, "command");
+    enum err_code rc = ERR_OK;
+    if (!as_app && !json_object_get(root, "name"))
+        rc = err_set_at(err, ERR_INVALID, member_of(at, "name", NULL).pointer, "name is missing");
+    if (rc && !err_wants_more(err))
+        return rc;
+    if (!app != !version)
+        rc = err_set_at(err, ERR_INVALID, member_of(at, app ? "appVersion" : "appId", NULL).pointer,
+                        "appId and appVersion belong together");
+    else if (as_app && !command)
+        rc = err_set_at(err, ERR_INVALID, at, "an application needs a command");
+    else if (!as_app && !app && !command)
+        rc = err_set_at(err, ERR_INVALID, member_of(at, "command", NULL).pointer,
+                        "command is missing; give command, or appId and appVersion");
+    return rc;
+}
+
 static enum err_code read_all(struct job_request *request, const char *prefix, bool as_app,
                               struct err *err)
 {
@@ -324,24 +316,14 @@ static enum err_code read_all(struct job_request *request, const char *prefix, b
     json_object_foreach(request->root, name, value)
     {
         struct member member = member_of(root.pointer, name, value);
-        rc = read_member(request, &member, name, as_app, err);
-        if (rc)
+        enum err_code one = read_member(request, &member, name, as_app, err);
+        rc = rc ? rc : one;
+        if (rc && !err_wants_more(err))
             return rc;
     }
-    if (!as_app && !request->name)
-        return err_set_at(err, ERR_INVALID, member_of(root.pointer, "name", NULL).pointer,
-                          "name is missing");
-    if (!request->app_id != !request->app_version)
-        return err_set_at(
-            err, ERR_INVALID,
-            member_of(root.pointer, request->app_id ? "appVersion" : "appId", NULL).pointer,
-            "appId and appVersion belong together");
-    if (as_app && request->command.count == 0)
-        return err_set_at(err, ERR_INVALID, root.pointer, "an application needs a command");
-    if (!as_app && !request->app_id && request->command.count == 0)
-        return err_set_at(err, ERR_INVALID, member_of(root.pointer, "command", NULL).pointer,
-                          "command is missing; give command, or appId and appVersion");
-    return check_launch_size(request, err);
+    enum err_code missing = check_missing(request->root, root.pointer, as_app, err);
+    rc = rc ? rc : missing;
+    return rc ? rc : check_launch_size(request, err);
 }
 
 static enum err_code read_request(json_t *value, const char *prefix, bool as_app,

@@ -31,7 +31,10 @@ enum err_code condition_of(const char *text, enum job_condition *ret_condition, 
 enum err_code no_such_job(const struct uuid *id, struct err *err)
 {
     char text[UUID_TEXT_SIZE];
-    return err_set(err, ERR_NOT_FOUND, "there is no job %s", uuid_text(id, text));
+    return err_set(err, ERR_NOT_FOUND,
+                   "there is no job %s: it was removed after its time, or is of another tenant, or "
+                   "never was",
+                   uuid_text(id, text));
 }
 
 enum err_code job_row_take(struct job_row *row, struct job **ret_job, struct err *err)

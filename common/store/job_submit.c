@@ -51,12 +51,13 @@ static enum err_code look_up_key(struct txn *txn, struct job_entry *entry, struc
     }
     if (uuid_eq(&id, &job->id))
         return ERR_OK;
+    char text[UUID_TEXT_SIZE];
     entry->settled = true;
     if (memcmp(hash, job->body_hash, sizeof(hash)) != 0)
         (void)err_set(&entry->fault, ERR_IDEMPOTENCY,
-                      "the idempotency key '%s' was used for a request with another body; take "
-                      "a new key for a new job",
-                      job->idempotency_key);
+                      "the idempotency key '%s' was used for a request with another body, that of "
+                      "job %s; take a new key for a new job",
+                      job->idempotency_key, uuid_text(&id, text));
     else
         *entry->done = (struct job_submitted){.id = id, .replayed = true};
     return ERR_OK;

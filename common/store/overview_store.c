@@ -177,18 +177,20 @@ static enum err_code read_queue_fleet(struct txn *txn, struct queues_look *look,
     struct reading reading = {.stmt = DB_QUEUE_FLEET,
                               .args = DB_ARGS(db_text(look->tenant)),
                               .cols = DB_COLS(COL_TEXT(row.queue), COL_U32(&row.workers),
-                                              COL_U32(&row.slots), COL_U32(&row.busy)),
+                                              COL_U32(&row.slots), COL_U32(&row.busy),
+                                              COL_U32(&row.takers)),
                               .row = &row,
                               .rows = &look->rows};
     return read_rows(txn->db, &reading, err);
 }
 
-static enum err_code add_wait(struct queues_look *look, const char *queue, int64_t oldest_us,
-                              struct err *err)
+static enum err_code add_wait(struct queues_look *look, const char *queue, uint64_t jobs,
+                              int64_t oldest_us, struct err *err)
 {
     struct queue_load *load = find_row(&look->rows, queue);
-    struct queue_load fresh = {.waiting_us = oldest_us};
+    struct queue_load fresh = {.waiting = jobs, .waiting_us = oldest_us};
     if (load) {
+        load->waiting = jobs;
         load->waiting_us = oldest_us;
         return ERR_OK;
     }
@@ -214,7 +216,7 @@ static enum err_code read_queue_waits(struct txn *txn, struct queues_look *look,
             break;
         looked_at += jobs;
         until_us = newest_us > until_us ? newest_us : until_us;
-        rc = add_wait(look, queue, oldest_us, err);
+        rc = add_wait(look, queue, jobs, oldest_us, err);
     }
     db_end(txn->db);
     look->loads.looked_until_us = looked_at >= OVERVIEW_WAITS_MAX ? until_us : 0;
@@ -247,6 +249,28 @@ enum err_code overview_store_queues(struct store *store, const char *tenant,
     }
     rows_done(&look.rows);
     return rc;
+}
+
+bool queue_load_unserved(const struct queue_load *load)
+{
+    return load->waiting > 0 && load->takers == 0;
+}
+
+enum err_code overview_store_takers(struct store *store, struct queue_taker **ret_takers,
+                                    size_t *ret_count, struct err *err)
+{
+    struct queue_taker row;
+    struct rows rows = ROWS_OF(struct queue_taker);
+    struct reading reading = {.stmt = DB_QUEUE_TAKERS,
+                              .cols = DB_COLS(COL_TEXT(row.tenant), COL_TEXT(row.queue)),
+                              .row = &row,
+                              .rows = &rows};
+    enum err_code rc = read_all(store, &reading, err);
+    if (rc)
+        return rc;
+    *ret_count = rows.count;
+    *ret_takers = rows_take(&rows);
+    return ERR_OK;
 }
 
 const struct queue_load *queue_load_find(const struct queue_loads *loads, const char *queue)

@@ -64,6 +64,8 @@ struct queue_load {
     uint32_t workers; /* live */
     uint32_t slots;
     uint32_t busy;
+    uint32_t takers;    /* of the workers: neither drained nor silent for longer than their lease */
+    uint64_t waiting;   /* jobs, of those that were looked at */
     int64_t waiting_us; /* the oldest waiting job of the queue was submitted then; 0: not seen */
 };
 struct queue_loads {
@@ -75,8 +77,18 @@ struct queue_loads {
 };
 MUST_USE enum err_code overview_store_queues(struct store *store, const char *tenant,
                                              struct queue_loads *ret_loads, struct err *err);
+/* Jobs wait for it, and no worker takes any. */
+bool queue_load_unserved(const struct queue_load *load);
 /* That of a queue; NULL: it has no worker, and none of its jobs was looked at. */
 const struct queue_load *queue_load_find(const struct queue_loads *loads, const char *queue);
+
+struct queue_taker { /* a queue of which some worker takes jobs */
+    char tenant[TENANT_SIZE];
+    char queue[QUEUE_NAME_SIZE];
+};
+/* Those of all tenants; free(). */
+MUST_USE enum err_code overview_store_takers(struct store *store, struct queue_taker **ret_takers,
+                                             size_t *ret_count, struct err *err);
 
 /* ---- rates ----------------------------------------------------------------------------------- */
 

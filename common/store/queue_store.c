@@ -153,18 +153,40 @@ enum err_code queue_store_get(struct store *store, const char *tenant, const cha
 
 /* ---- changes -------------------------------------------------------------------------------- */
 
+#define FREE_PRIORITY_TRIES 20
+
+static enum err_code look_at_priority(struct db *db, const struct job_queue *queue,
+                                      int32_t priority, bool *ret_taken, char *ret_name,
+                                      struct err *err)
+{
+    return db_one(db, DB_QUEUE_BY_PRIORITY,
+                  DB_ARGS(db_text(queue->tenant), db_i64(priority), db_text(queue->name)),
+                  DB_COLS((struct db_col){DB_COL_TEXT, ret_name, QUEUE_NAME_SIZE, NULL}), ret_taken,
+                  err);
+}
+
 static enum err_code check_priority(struct db *db, const struct job_queue *queue, struct err *err)
 {
     char name[QUEUE_NAME_SIZE];
+    char other[QUEUE_NAME_SIZE];
+    int32_t free_one = queue->priority;
     bool found = false;
-    enum err_code rc =
-        db_one(db, DB_QUEUE_BY_PRIORITY,
-               DB_ARGS(db_text(queue->tenant), db_i64(queue->priority), db_text(queue->name)),
-               DB_COLS(COL_TEXT(name)), &found, err);
+    enum err_code rc = look_at_priority(db, queue, queue->priority, &found, name, err);
     if (rc || !found)
         return rc;
-    return err_set(err, ERR_CONFLICT, "queue %s has priority %d already; each queue needs its own",
-                   name, queue->priority);
+    for (int32_t far = 1; rc == ERR_OK && found && far <= FREE_PRIORITY_TRIES; far++) {
+        free_one = queue->priority + (far % 2 ? (far + 1) / 2 : -far / 2);
+        rc = look_at_priority(db, queue, free_one, &found, other, err);
+    }
+    if (rc)
+        return rc;
+    if (found)
+        return err_set(err, ERR_CONFLICT,
+                       "queue %s has priority %d already; each queue needs its own", name,
+                       queue->priority);
+    return err_set(err, ERR_CONFLICT,
+                   "queue %s has priority %d already; each queue needs its own, and %d is free",
+                   name, queue->priority, free_one);
 }
 
 static enum err_code check_room(struct db *db, const char *tenant, struct err *err)
@@ -234,9 +256,9 @@ static enum err_code check_unused(struct db *db, const struct named *queue, stru
     if (rc || jobs == 0)
         return rc;
     return err_set(err, ERR_IN_USE,
-                   "%" PRIu64 " jobs that have not ended are on queue %s; disable it and delete "
-                   "it when they have",
-                   jobs, queue->name);
+                   "%" PRIu64 " job%s not ended %s on queue %s; disable it and delete it when %s",
+                   jobs, jobs == 1 ? " that has" : "s that have", jobs == 1 ? "is" : "are",
+                   queue->name, jobs == 1 ? "it has" : "they have");
 }
 
 static enum err_code delete_queue(struct txn *txn, void *ctx, struct err *err)

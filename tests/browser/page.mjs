@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // page: a browser on the administrators' page. What a test is about (address, tokens, ids) comes as
-// JSON on stdin; a test that fails says why on stderr and exits with 1.
+// the first line of stdin, JSON; a test that fails says why on stderr and exits with 1.
 import { createRequire } from "node:module";
-import { mkdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readFileSync, readSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
 
@@ -10,7 +10,21 @@ const FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-ru
   "--disable-background-networking", "--disable-component-update", "--disable-sync"];
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-export const given = JSON.parse(readFileSync(0, "utf8"));
+/** A line of stdin; what is behind it stays there. */
+function readLine() {
+  const bytes = [];
+  const one = Buffer.alloc(1);
+  while (readSync(0, one, 0, 1) === 1 && one[0] !== 10) bytes.push(one[0]);
+  return Buffer.from(bytes).toString("utf8");
+}
+
+export const given = JSON.parse(readLine());
+
+/** Has the test do what a browser cannot do: stop a server, start a worker. */
+export function have(deed) {
+  writeSync(1, `have ${deed}\n`);
+  check(readLine() === "done", `${deed} was not done`);
+}
 
 export function check(truth, text) {
   if (!truth) throw new Error(text);

@@ -8,7 +8,7 @@ const PLACES = ["/overview", "/jobs", `/jobs/${ids.running}`, `/jobs/${ids.done}
 const DEAD = ["/dead", `/dead/${ids.message}`];
 
 // Buttons that call nothing, or only what everybody may call.
-const HARMLESS = new Set(["Live", "Paused", "Dark", "Light", "?", "Sign out", "Search", "All", "Waiting", "Running",
+const HARMLESS = new Set(["Live", "Paused", "Stale", "Offline", "Dark", "Light", "?", "Sign out", "Search", "All", "Waiting", "Running",
   "Blocked", "Finished", "Failed", "Cancelled", "Newer", "Older", "Back", "Next", "Columns", "stdout", "stderr", "Save",
   "Try again"]);
 // The latter searches his own jobs.

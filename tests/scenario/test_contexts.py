@@ -165,4 +165,8 @@ def test_a_file_that_is_no_list_of_contexts_is_left_alone(site, home, webs):
 def test_an_expired_token_says_when_it_expired(site, home, webs):
     late = tokens.token(site.key, tokens.claims("ann", ["user"], "acme", exp=1000000000))
     done = home.sluice("jobs", SLUICE_URL=webs[0].url, SLUICE_TOKEN=late)
-    assert done.returncode == 1 and "it expired" in done.stderr, done
+    assert done.returncode == 1 and "the token expired" in done.stderr, done
+    strange = tokens.Key(site.path("private"), "strange")  # of no key of ours: the service is silent
+    late = tokens.token(strange, tokens.claims("ann", ["user"], "acme", exp=1000000000))
+    done = home.sluice("jobs", SLUICE_URL=webs[0].url, SLUICE_TOKEN=late)
+    assert done.returncode == 1 and "; it expired" in done.stderr, done

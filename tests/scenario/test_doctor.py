@@ -206,3 +206,23 @@ def test_without_servers_it_says_so_and_ends(broken):
     assert fault(found, "database", "db.host") == "fault"
     assert fault(found, "broker", "amqp.host") == "fault"
     assert results(found, "schema") == results(found, "exchanges") == {"cannot tell"}
+
+
+def test_a_queue_whose_jobs_nobody_takes_is_a_fault(fresh):
+    web = fresh.web()
+    ann = fresh.client(web, "ann")
+    root = fresh.client(web, "root", "admin")
+    worker = fresh.worker()
+    root.get("/v1/queues").expect(200)  # the default queue exists from the first look on
+    assert "every live worker" not in str(doctor(fresh))
+    live = root.get("/v1/workers").expect(200).json["workers"][0]["id"]
+    root.post(f"/v1/workers/{live}/drain").expect(200)
+    found, _ = doctor(fresh)
+    assert fault(found, "workers", "every live worker of queue 'default'", "undrain") == "warning"
+    job = ann.submit("true")
+    found, status = doctor(fresh)
+    assert fault(found, "workers", "is drained: 1 jobs wait", "undrain") == "fault" and status == 1
+    worker.stop()
+    found, _ = doctor(fresh)
+    assert fault(found, "workers", "no live worker serves queue 'default'", "sluice-worker") == "fault"
+    ann.cancel(job).expect(200)

@@ -15,7 +15,7 @@ TOKEN = "a-token-of-prometheus-and-nobody-else"
 DOCKER = os.path.join(os.path.dirname(__file__), "..", "..", "docker")
 # What each process tells of what the design names.
 NAMED = {
-    "web": ["sluice_jobs", "sluice_oldest_age_seconds", "sluice_outbox_rows", "sluice_submit_seconds",
+    "web": ["sluice_jobs", "sluice_oldest_age_seconds", "sluice_outbox_rows", "sluice_queues_unserved", "sluice_submit_seconds",
             "sluice_confirm_seconds", "sluice_audit_lost_total"],
     "worker": ["sluice_queue_wait_seconds", "sluice_claim_seconds", "sluice_run_seconds",
                "sluice_terminal_commit_seconds", "sluice_redeliveries_total",
@@ -95,6 +95,10 @@ def test_a_token_that_can_be_guessed_is_refused(site):
     web = site.web("guess", wait=False, web_metrics_token="x" * 31)
     wait_until("the refusal", lambda: not web.alive())
     assert "web.metrics_token has 31 characters" in web.log_tail() and "xxx" not in web.log_tail()
+
+
+def test_a_queue_whose_jobs_nobody_takes_is_counted(scrapes):
+    assert "\nsluice_queues_unserved 1\n" in scrapes["web"]  # 'far', and not 'default'
 
 
 @pytest.mark.parametrize("name", NAMED)

@@ -126,6 +126,32 @@ def test_a_queue_tells_its_load(ann, worker, parked):
     ann.post("/v1/jobs:cancel", {"ids": jobs}).expect(200)
 
 
+def test_a_queue_whose_jobs_nobody_takes_is_told(site, web, ann, olga, worker, parked):
+    def told(queue):
+        return {one["queue"]: one for one in
+                ann.get("/v1/overview").expect(200).json["unserved"]}.get(queue)
+
+    def queue(name):
+        return ann.get(f"/v1/queues/{name}").expect(200).json
+
+    assert told("parked") is None and queue("default")["takers"] == 1
+    jobs = park(ann, 2)
+    seen = told("parked")
+    assert seen["waiting"] == {"count": 2, "isMore": False} and seen["workers"] == 0
+    assert seen["longestWaitSeconds"] >= 0 and queue("parked")["waiting"]["count"] == 2
+    live = next(row for row in ann.get("/v1/workers").expect(200).json["workers"]
+                if row["queue"] == "default" and row["state"] == "live")
+    olga.post(f"/v1/workers/{live['id']}/drain").expect(200)
+    assert queue("default")["takers"] == 0 and queue("default")["workers"] == 1
+    assert told("default") is None, "no job of it waits"
+    late = ann.submit("/bin/true")
+    assert told("default")["workers"] == 1
+    olga.post(f"/v1/workers/{live['id']}/undrain").expect(200)
+    wait_until("a worker takes it", lambda: told("default") is None)
+    ann.wait_end(late)
+    ann.post("/v1/jobs:cancel", {"ids": jobs}).expect(200)
+
+
 # ---- many jobs
 
 def test_jobs_that_a_search_finds_are_cancelled(ann, parked):

@@ -134,8 +134,10 @@ static inline enum err_code fixture_check(struct auth *auth, const char *token,
     BUF_AUTO struct buf header = BUF_INIT(200000);
     buf_addf(&header, "Bearer %s", token);
     enum err_code rc = auth_check(auth, buf_sv(&header), ret_identity, detail, 200, &err);
-    if (rc)
-        assert_string_equal(err.text, "the token is not valid");
+    if (rc && !strstr(err.text, "the token expired ") &&
+        !strstr(err.text, "the token is valid from "))
+        assert_string_equal(err.text, "the token is not valid; the log of the service has the "
+                                      "reason under this request's id");
     return rc;
 }
 

@@ -171,6 +171,68 @@ static void an_application_lies_beneath_the_request(void **unused)
     assert_code(job_request_check_app(SV("{\"args\":[\"a\"]}"), &err), ERR_INVALID);
 }
 
+static void all_faults_are_told_at_once(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *pointer;
+        const char *reason;
+    } wanted[] = {
+        {"/nme", "'nme' is not a member of a job request; did you mean 'name'?"},
+        {"/memoryMB", "a whole number from 1 to"},
+        {"/env/1X", "does not begin with a digit"},
+        {"/env/SLUICE_X", "set by the service"},
+        {"/tags/2", "a string is wanted"},
+        {"/tags/1", "must not be empty"},
+        {"/archive/modes", "did you mean 'mode'?"},
+        {"/archive/includes/0", "a relative pattern"},
+        {"/fileInputs/0/sourceUrl", "http://, https:// or file:///"},
+        {"/fileInputs/0", "targetPath is missing"},
+        {"/fileInputs/1/zzzzzzzzzz", "it has sourceUrl, content, targetPath, mode"},
+        {"/subscriptions/0/states/0", "did you mean 'FINISHED'?"},
+        {"/subscriptions/0/url", "url is missing"},
+        {"/name", "name is missing"},
+    };
+    struct err_list all = {0};
+    struct err err = {.list = &all};
+    struct job_request *request = NULL;
+    assert_code(
+        job_request_parse(
+            SV("{\"nme\":\"n\",\"command\":[\"x\"],\"memoryMB\":\"1\",\"env\":{\"1X\":\"\","
+               "\"SLUICE_X\":\"\"},\"tags\":[\"good\",\"\",1],\"archive\":{\"modes\":1,"
+               "\"includes\":[\"/x\"]},\"fileInputs\":[{\"sourceUrl\":\"x\"},{\"content\":\"\","
+               "\"targetPath\":\"a\",\"zzzzzzzzzz\":1}],\"subscriptions\":[{\"states\":["
+               "\"FINISHD\"]}]}"),
+            &request, &err),
+        ERR_UNKNOWN_MEMBER);
+    assert_string_equal(err.pointer, wanted[0].pointer);
+    for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {
+        if (i >= all.count || strcmp(all.items[i].pointer, wanted[i].pointer) != 0 ||
+            !strstr(all.items[i].text, wanted[i].reason))
+            fail_msg("%s: %s, not '%s' at %s", wanted[i].pointer, wanted[i].reason,
+                     i < all.count ? all.items[i].text : "",
+                     i < all.count ? all.items[i].pointer : "");
+    }
+    assert_int_equal(all.count, ARRAY_LEN(wanted));
+    err_list_done(&all);
+}
+
+static void so_many_faults_are_told_and_no_more(void **unused)
+{
+    (void)unused;
+    struct err_list all = {0};
+    struct err err = {.list = &all};
+    struct job_request *request = NULL;
+    BUF_AUTO struct buf text = BUF_INIT(1000000);
+    buf_add_text(&text, "{" PLAIN);
+    for (int i = 0; i < 1000; i++)
+        buf_addf(&text, ",\"wrong%d\":1", i);
+    buf_add_text(&text, "}");
+    assert_code(job_request_parse(buf_sv(&text), &request, &err), ERR_UNKNOWN_MEMBER);
+    assert_int_equal(all.count, ERR_LIST_MAX);
+    err_list_done(&all);
+}
+
 static void equal_requests_have_equal_text(void **unused)
 {
     (void)unused;
@@ -190,6 +252,7 @@ int main(void)
         TEST(a_full_request_is_read),         TEST(every_fault_is_told_with_its_pointer),
         TEST(deep_json_is_refused),           TEST(an_application_lies_beneath_the_request),
         TEST(equal_requests_have_equal_text), TEST(json_has_so_many_values_and_no_more),
+        TEST(all_faults_are_told_at_once),    TEST(so_many_faults_are_told_and_no_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

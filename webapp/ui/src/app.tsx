@@ -6,16 +6,42 @@ import { useEffect, useLayoutEffect } from "preact/hooks";
 import { identity, may, resume, sessionFault, signOut } from "./api/session";
 import { token } from "./api/token";
 import { Help, helpOpen, useKeys } from "./keys";
-import { followEvents, paused } from "./live";
+import type { Overview } from "./generated/contract";
+import { attention, freshness, lost, watchHealth, type Freshness } from "./health";
+import { followEvents, paused, refresh } from "./live";
 import { href, place } from "./route";
 import { screens, type Screen } from "./screens";
 import { SignIn } from "./screens/sign_in";
 import { dark, switchTheme } from "./theme";
+import { Banner } from "./view/banner";
 import { dismiss, Questions } from "./view/dialog";
 import { Empty, FaultNotice } from "./view/notice";
 
 const offered = computed(() => (identity.value ? screens.filter((screen) => may(screen.needs)) : []));
 const current = computed(() => offered.value.find((one) => one.path === place.value.parts[0]) ?? null);
+
+interface Badge {
+  readonly count: number;
+  readonly text: string;
+  readonly bad?: boolean;
+}
+
+/** What needs somebody, beside the screen that shows it. */
+const badges: Readonly<Record<string, (seen: Overview) => Badge>> = {
+  recovery: (seen) => ({ count: seen.jobs["BLOCKED"]?.count ?? 0, text: "blocked" }),
+  queues: (seen) => ({ count: seen.unserved.length, text: "without a worker", bad: true }),
+  dead: (seen) => ({ count: seen.deadMessages.count, text: "open" }),
+};
+
+function BadgeOf({ path }: { path: string }): JSX.Element | null {
+  const badge = attention.value && badges[path]?.(attention.value);
+  if (!badge || badge.count === 0) return null;
+  return (
+    <span class={badge.bad ? "badge bad" : "badge"}>
+      {badge.count.toLocaleString("en")} <span class="unseen">{badge.text}</span>
+    </span>
+  );
+}
 
 function Navigation(): JSX.Element {
   return (
@@ -24,7 +50,7 @@ function Navigation(): JSX.Element {
         {offered.value.map((screen) => (
           <li key={screen.path}>
             <a href={href([screen.path])} aria-current={screen === current.value ? "page" : undefined}>
-              {screen.title}
+              {screen.title} <BadgeOf path={screen.path} />
             </a>
           </li>
         ))}
@@ -33,13 +59,21 @@ function Navigation(): JSX.Element {
   );
 }
 
+const FRESHNESS: Readonly<Record<Freshness, readonly [string, string]>> = {
+  Live: ["dot", "What is shown is at most ten seconds old. Press to pause."],
+  Paused: ["dot off", "Nothing is asked for. Press to go on."],
+  Stale: ["dot off", "What is shown is old: no newer answer has come. Press to pause."],
+  Offline: ["dot lost", "The service does not answer. Press to pause."],
+};
+
 function Controls(): JSX.Element {
   const who = identity.value;
+  const [dot, title] = FRESHNESS[freshness.value];
   return (
     <div class="controls">
-      <button type="button" aria-pressed={paused.value} class="live" onClick={() => (paused.value = !paused.value)}>
-        <span class={paused.value ? "dot off" : "dot"} aria-hidden="true" />
-        {paused.value ? "Paused" : "Live"}
+      <button type="button" aria-pressed={paused.value} class="live" title={title} onClick={() => (paused.value = !paused.value)}>
+        <span class={dot} aria-hidden="true" />
+        {freshness.value}
       </button>
       <button type="button" onClick={switchTheme}>
         {dark.value ? "Light" : "Dark"}
@@ -80,6 +114,11 @@ function Signed(): JSX.Element {
   const screen = current.value;
   useKeys(offered.value);
   useEffect(followEvents, []);
+  useEffect(watchHealth, []);
+  const away = lost.value !== null;
+  useEffect(() => {
+    if (!away) refresh(); // what was asked for meanwhile may hang
+  }, [away]);
   useEffect(() => {
     document.title = screen ? `${screen.title} – Sluice` : "Sluice";
   }, [screen]);
@@ -105,6 +144,7 @@ function Signed(): JSX.Element {
         <Controls />
       </header>
       <main id="main" tabIndex={-1}>
+        <Banner />
         <Content screen={screen} />
       </main>
       <Questions />

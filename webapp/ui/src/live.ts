@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The one place that keeps what is shown fresh. The stream of events tells that something happened
-// to jobs; whatever is shown is then asked for again, and now and then in any case for what no event
-// tells (beats, depths). All of it stands still while it is paused or the tab cannot be seen.
+// The one place that keeps what is shown fresh, and knows how old it is. The stream of events says that
+// something happened to jobs; whatever is shown is then asked for again, and now and then in any case
+// for what no event says (heartbeats, depths). All of it stops while it is paused or the tab is hidden.
 import { computed, effect, signal } from "@preact/signals";
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
-import { faultOf, type Fault } from "./api/client";
+import { Fault, faultOf } from "./api/client";
 import { listen } from "./api/sse";
 
 export const paused = signal(false);
@@ -20,6 +20,35 @@ const AT_MOST_EVERY_MS = 1000;
 const WITH_STREAM_MS = 5000;
 const WITHOUT_STREAM_MS = 2000;
 const AFTER_FAULT_MS = 4000;
+/** Longer than the service takes for the slowest answer that it gives. */
+const ANSWER_WITHIN_MS = 35_000;
+
+/** Of a part of what is on the screen: when its last good answer was asked for, or the first one (ms). */
+export interface Shown {
+  readonly at: number;
+  readonly failing: boolean;
+}
+export const shown = signal<ReadonlyMap<object, Shown>>(new Map());
+
+function note(part: object, state: Partial<Shown> | null): void {
+  const changed = new Map(shown.peek());
+  if (state) changed.set(part, { at: Date.now(), failing: false, ...changed.get(part), ...state });
+  else changed.delete(part);
+  shown.value = changed;
+}
+
+/** An answer that says no is one; 429 asks us to come later. */
+function isAnswer(fault: Fault): boolean {
+  return fault.status >= 400 && fault.status < 500 && fault.status !== 429;
+}
+
+/** Everything that is shown is asked for again, at once. */
+export function refresh(): void {
+  pulse.value += 1;
+}
+
+/** The service sends something every ten seconds: a stream without it is dead. */
+const STREAM_QUIET_MS = 25_000;
 
 /** Listens unless all stands still; to be started once for a session, the answer ends it. */
 export function followEvents(): () => void {
@@ -32,7 +61,7 @@ export function followEvents(): () => void {
     pulse.value = pulse.peek() + 1; // for what has happened meanwhile
     void listen(
       "events",
-      { signal: abort.signal },
+      { signal: abort.signal, quietMs: STREAM_QUIET_MS },
       { onEvent: () => (pulse.value += 1), onState: (fault) => (streaming.value = fault === null) },
     );
   });
@@ -111,16 +140,26 @@ export function useLive<T>(key: string, load: (signal: AbortSignal) => Promise<T
   loader.current = load;
 
   useEffect(() => {
-    const abort = new AbortController();
+    const part = {};
+    const ended = new AbortController();
+    let last = new AbortController();
+    note(part, {});
     const agenda = new Agenda(async () => {
+      last.abort(); // the answer that is still to come is older than this one
+      const own = (last = new AbortController());
+      const late = AbortSignal.timeout(ANSWER_WITHIN_MS);
+      const at = Date.now();
       try {
-        const value = await loader.current(abort.signal);
-        if (!abort.signal.aborted) setState({ key, value, fault: null });
+        const value = await loader.current(AbortSignal.any([ended.signal, own.signal, late]));
+        if (ended.signal.aborted || own.signal.aborted) return true;
+        note(part, { at, failing: false });
+        setState({ key, value, fault: null });
         return true;
       } catch (error) {
-        const fault = faultOf(error);
-        if (!abort.signal.aborted)
-          setState((old) => ({ key, value: old.key === key ? old.value : undefined, fault }));
+        if (ended.signal.aborted || own.signal.aborted) return true;
+        const fault = late.aborted ? new Fault(0, "No answer from the service", {}) : faultOf(error);
+        note(part, isAnswer(fault) ? { at, failing: false } : { failing: true });
+        setState((old) => ({ key, value: old.key === key ? old.value : undefined, fault }));
         return false;
       }
     });
@@ -131,8 +170,9 @@ export function useLive<T>(key: string, load: (signal: AbortSignal) => Promise<T
     void agenda.now();
     return () => {
       stop();
-      abort.abort();
+      ended.abort();
       agenda.stop();
+      note(part, null);
     };
   }, [key]);
 

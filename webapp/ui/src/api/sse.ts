@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Server-sent events by fetch: EventSource cannot send a token. A stream that is cut is taken up
 // again behind its last event.
-import { faultOf, fetchRoute, type CallOptions, type Fault, type Operation } from "./client";
+import { Fault, faultOf, fetchRoute, type CallOptions, type Operation } from "./client";
 
 export interface ServerEvent {
   readonly type: string;
@@ -52,22 +52,58 @@ class Parser {
   }
 }
 
+type StreamOptions<N extends Operation> = CallOptions<N> & {
+  signal: AbortSignal;
+  /** A stream that sends nothing for so long is taken to be dead; none: it may be silent. */
+  quietMs?: number;
+};
+
+/** A signal that comes when nothing was heard for so long. */
+class Watchdog {
+  private readonly abort = new AbortController();
+  private timer: number | undefined;
+  readonly signal = this.abort.signal;
+
+  constructor(private readonly ms: number | undefined) {
+    this.heard();
+  }
+
+  heard(): void {
+    clearTimeout(this.timer);
+    if (this.ms !== undefined) this.timer = window.setTimeout(() => this.abort.abort(), this.ms);
+  }
+
+  stop(): void {
+    clearTimeout(this.timer);
+  }
+}
+
 async function readOnce<N extends Operation>(
   name: N,
-  options: CallOptions<N>,
+  options: StreamOptions<N>,
   cursor: Cursor,
   listener: Listener,
 ): Promise<void> {
   const parser = new Parser(cursor);
+  const watchdog = new Watchdog(options.quietMs);
+  const signal = AbortSignal.any([options.signal, watchdog.signal]);
   const headers: Record<string, string> = { Accept: "text/event-stream" };
   if (cursor.id) headers["Last-Event-ID"] = cursor.id;
-  const answer = await fetchRoute(name, { ...options, headers });
-  listener.onState(null, false);
-  const reader = answer.body?.pipeThrough(new TextDecoderStream()).getReader();
-  for (;;) {
-    const part = await reader?.read();
-    if (!part || part.done) return;
-    for (const event of parser.push(part.value)) listener.onEvent(event);
+  try {
+    const answer = await fetchRoute(name, { ...options, headers, signal });
+    listener.onState(null, false);
+    const reader = answer.body?.pipeThrough(new TextDecoderStream()).getReader();
+    for (;;) {
+      const part = await reader?.read();
+      if (!part || part.done) return;
+      watchdog.heard();
+      for (const event of parser.push(part.value)) listener.onEvent(event);
+    }
+  } catch (error) {
+    if (watchdog.signal.aborted) throw new Fault(0, "The stream has sent nothing for too long", {});
+    throw error;
+  } finally {
+    watchdog.stop();
   }
 }
 
@@ -81,7 +117,7 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
 /** Listens behind the cursor, which moves along, until the signal comes. */
 export async function listen<N extends Operation>(
   name: N,
-  options: CallOptions<N> & { signal: AbortSignal },
+  options: StreamOptions<N>,
   listener: Listener,
   cursor: Cursor = { id: "" },
 ): Promise<void> {

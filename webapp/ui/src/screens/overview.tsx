@@ -5,8 +5,10 @@ import { useMemo } from "preact/hooks";
 import { call } from "../api/client";
 import { may } from "../api/session";
 import type { Count, Overview as Facts } from "../generated/contract";
+import { broker, database } from "../health";
 import { useLive } from "../live";
 import { href } from "../route";
+import { jobsWait } from "../view/banner";
 import { Chart, type Line } from "../view/chart";
 import { Loaded } from "../view/notice";
 import { Condition, State, words } from "../view/state";
@@ -124,8 +126,44 @@ function Blocked({ blocked }: { blocked: Facts["blocked"] }): JSX.Element {
   );
 }
 
-function Health({ health }: { health: Facts["health"] }): JSX.Element {
-  const { database, broker, recovery, outbox } = health;
+/** What was read is believed only while the service answers. */
+function stateOf(now: string): string {
+  return now.split(":")[0] ?? now;
+}
+
+function Workers({ facts }: { facts: Facts }): JSX.Element {
+  const { unserved, health } = facts;
+  return (
+    <>
+      {health.workers.length === 0 && (
+        <li>
+          <span>Workers</span>
+          <State of={unserved.length > 0 ? "no worker" : "no worker, nothing waits"} />
+        </li>
+      )}
+      {health.workers.map((row) => (
+        <li key={row.version}>
+          <span>Workers {row.version}</span>
+          <span class="number">
+            {row.workers}, {row.busy} of {row.slots} slots busy
+          </span>
+        </li>
+      ))}
+      {unserved.map((one) => (
+        <li key={one.queue}>
+          <a href={href(["queues", one.queue])}>Queue {one.queue}</a>
+          <span>
+            <State of={one.workers > 0 ? "all drained" : "no worker"} /> <span class="muted">{jobsWait(one.waiting)}</span>
+          </span>
+        </li>
+      ))}
+    </>
+  );
+}
+
+function Health({ facts }: { facts: Facts }): JSX.Element {
+  const { health } = facts;
+  const { recovery, outbox } = health;
   const sign = recovery.lastSignSeconds;
   return (
     <Tile title="Health">
@@ -133,38 +171,74 @@ function Health({ health }: { health: Facts["health"] }): JSX.Element {
         <li>
           <span>Database</span>
           <span>
-            <State of={database.status} /> <span class="muted">{database.version.split("-")[0]}</span>
+            <State of={stateOf(database.value)} /> <span class="muted">{health.database.version.split("-")[0]}</span>
           </span>
         </li>
         <li>
           <span>Broker</span>
-          <State of={broker.status} />
+          <State of={stateOf(broker.value)} />
         </li>
         <li>
           <span>Recovery</span>
           <span>
-            <State of={recovery.isLed ? "led" : "not led"} />
-            {sign !== null && <span class="muted"> {span(sign)} ago</span>}
+            <State of={recovery.isLed ? "leader active" : "no leader"} />
+            {sign !== null && <span class="muted"> seen {span(sign)} ago</span>}
           </span>
         </li>
         <li>
-          <span>Messages to send</span>
+          <span>Unsent messages</span>
           <span class="number">{counted(outbox)}</span>
         </li>
         <li>
           <span>Web</span>
           <span>{health.web.version}</span>
         </li>
-        {health.workers.map((row) => (
-          <li key={row.version}>
-            <span>Workers {row.version}</span>
-            <span class="number">
-              {row.workers}, {row.busy} of {row.slots} slots busy
-            </span>
-          </li>
-        ))}
+        <Workers facts={facts} />
       </ul>
     </Tile>
+  );
+}
+
+const OUTBOX_OLD_S = 30;
+
+/** What somebody should look at, the worst first. */
+function needs(facts: Facts): readonly JSX.Element[] {
+  const { health, deadMessages, blocked, unserved } = facts;
+  const jobs = blocked.reduce((sum, row) => sum + row.jobs, 0);
+  return [
+    ...unserved.map((one) => (
+      <a class="need bad" href={href(["queues", one.queue])}>
+        {one.queue}: {jobsWait(one.waiting)}, {one.workers > 0 ? "all workers drained" : "no worker"}
+      </a>
+    )),
+    health.outbox.oldestSeconds > OUTBOX_OLD_S && (
+      <span class="need bad">
+        {counted(health.outbox)} unsent messages, the oldest for {span(health.outbox.oldestSeconds)}
+      </span>
+    ),
+    jobs > 0 && (
+      <a class="need" href={href(["recovery"])}>
+        {jobs.toLocaleString("en")} blocked
+      </a>
+    ),
+    deadMessages.count > 0 && may("dead_list") && (
+      <a class="need" href={href(["dead"], { state: "open" })}>
+        {counted(deadMessages)} dead messages
+      </a>
+    ),
+    health.workers.length > 1 && <span class="need">{health.workers.length} versions of workers</span>,
+  ].filter((need): need is JSX.Element => Boolean(need));
+}
+
+function Attention({ facts }: { facts: Facts }): JSX.Element {
+  const found = needs(facts);
+  return (
+    <ul class="plain needs" aria-label="Needs attention">
+      {found.length === 0 && <li class="muted">Nothing needs attention.</li>}
+      {found.map((need, index) => (
+        <li key={index}>{need}</li>
+      ))}
+    </ul>
   );
 }
 
@@ -176,6 +250,7 @@ export function Overview(): JSX.Element {
       <Loaded live={live}>
         {(facts) => (
           <>
+            <Attention facts={facts} />
             <Rates rates={facts.rates} />
             <div class="tiles">
               <JobTile title="Longest waiting" job={facts.longestWaiting} />
@@ -194,7 +269,7 @@ export function Overview(): JSX.Element {
               </Tile>
               <States jobs={facts.jobs} />
               <Blocked blocked={facts.blocked} />
-              <Health health={facts.health} />
+              <Health facts={facts} />
             </div>
           </>
         )}

@@ -4,7 +4,7 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { call, faultOf, type Fault } from "../api/client";
 import { may } from "../api/session";
-import type { Queue, QueuePut } from "../generated/contract";
+import { ended, states, type Queue, type QueuePut } from "../generated/contract";
 import { useLive } from "../live";
 import { go, href } from "../route";
 import { Details } from "../view/details";
@@ -13,13 +13,19 @@ import { FilterBox, useCheck } from "../view/filter_box";
 import { FaultNotice, Loaded } from "../view/notice";
 import { State } from "../view/state";
 import { Time } from "../view/time";
-import { longestWait } from "./queues";
+import { longestWait, MESSAGES, served, waitingOf, workersOf } from "./queues";
 
 export const NEW = "+"; /* no queue is called so */
 
-function bodyOf(queue: Queue | null): QueuePut {
+/** Above all others, in steps of ten: a new queue with a filter is tried before what is there. */
+function freePriority(queues: readonly Queue[]): number {
+  const most = Math.max(0, ...queues.map((queue) => queue.priority));
+  return Math.floor(most / 10) * 10 + 10;
+}
+
+function bodyOf(queue: Queue | null, priority: number): QueuePut {
   return {
-    priority: queue?.priority ?? 10,
+    priority: queue?.priority ?? priority,
     filter: queue?.filter ?? null,
     enabled: queue?.enabled ?? true,
     maxMinutes: queue?.maxMinutes ?? null,
@@ -90,9 +96,10 @@ function Fields({ body, onBody, isNew }: { body: QueuePut; onBody: (body: QueueP
   );
 }
 
-function Editor({ queue, onDone }: { queue: Queue | null; onDone: () => void }): JSX.Element {
+function Editor(props: { queue: Queue | null; priority?: number; onDone: () => void }): JSX.Element {
+  const { queue, onDone } = props;
   const [name, setName] = useState(queue?.name ?? "");
-  const [body, setBody] = useState(() => bodyOf(queue));
+  const [body, setBody] = useState(() => bodyOf(queue, props.priority ?? 10));
   const [version, setVersion] = useState(queue?.version);
   const [fault, setFault] = useState<Fault | null>(null);
   const check = useCheck(
@@ -145,7 +152,7 @@ function Editor({ queue, onDone }: { queue: Queue | null; onDone: () => void }):
 function remove(queue: Queue): void {
   ask({
     title: `Delete queue ${queue.name}?`,
-    body: <p>No job may be on it. Jobs that its filter would have taken go to the next queue whose filter is true.</p>,
+    body: <p>New jobs that its filter would have taken go to the next queue whose filter is true.</p>,
     act: "Delete 1 queue",
     danger: true,
     run: async () => {
@@ -156,11 +163,36 @@ function remove(queue: Queue): void {
   });
 }
 
+const LIVE = states.filter((state) => !ended.includes(state)).join(",");
+
+/** Offered when no job is on it: otherwise it would be refused. */
+function Delete({ queue }: { queue: Queue }): JSX.Element {
+  const jobs = useLive(`on ${queue.name}`, (signal) =>
+    call("job_list", { query: { queue: queue.name, status: LIVE, hidden: true, limit: 1 }, signal }),
+  );
+  const used = jobs.value === undefined || jobs.value.jobs.length > 0 || jobs.value.nextCursor !== null;
+  return (
+    <div class="acts">
+      {used && (
+        <a class="muted" href={href(["jobs"], { filter: `queue = '${queue.name}'`, status: LIVE, hidden: "true" })}>
+          Jobs that have not ended are on it
+        </a>
+      )}
+      <button type="button" class="danger" disabled={used} onClick={() => remove(queue)}>
+        Delete
+      </button>
+    </div>
+  );
+}
+
 function Facts({ queue }: { queue: Queue }): JSX.Element {
   return (
     <Details
       of={[
-        ["Waiting", queue.depth ?? "unknown: the broker cannot be asked"],
+        ["Jobs waiting", waitingOf(queue)],
+        ["Jobs", <a href={href(["jobs"], { filter: `queue = '${queue.name}'` })}>all of this queue</a>],
+        ["Workers", workersOf(queue)],
+        ["Messages in the broker", <span title={MESSAGES}>{queue.depth ?? "unknown: the broker cannot be asked"}</span>],
         ["Longest wait", longestWait(queue)],
         ["Slots busy", `${queue.busy} of ${queue.slots}`],
         ["Consumers", queue.consumers],
@@ -183,18 +215,22 @@ function Existing({ name }: { name: string }): JSX.Element {
           <div class="bar">
             <h1>Queue {queue.name}</h1>
             <State of={queue.enabled ? "enabled" : "disabled"} />
-            {may("queue_delete") && !queue.isDefault && (
-              <div class="acts">
-                <button type="button" class="danger" onClick={() => remove(queue)}>
-                  Delete
-                </button>
-              </div>
-            )}
+            <State of={served(queue)} />
+            {may("queue_delete") && !queue.isDefault && <Delete queue={queue} />}
           </div>
           <Facts queue={queue} />
           {may("queue_put") && <Editor queue={queue} onDone={live.reload} />}
         </>
       )}
+    </Loaded>
+  );
+}
+
+function NewQueue(): JSX.Element {
+  const live = useLive("priorities", (signal) => call("queue_list", { signal }));
+  return (
+    <Loaded live={live}>
+      {({ queues }) => <Editor queue={null} priority={freePriority(queues)} onDone={() => undefined} />}
     </Loaded>
   );
 }
@@ -208,7 +244,7 @@ export function QueueScreen({ id }: { id: string }): JSX.Element {
       {id === NEW && may("queue_put") ? (
         <>
           <h1>New queue</h1>
-          <Editor queue={null} onDone={() => undefined} />
+          <NewQueue />
         </>
       ) : (
         <Existing name={id} />

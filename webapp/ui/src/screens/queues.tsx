@@ -18,6 +18,33 @@ export function longestWait(queue: Queue): string {
   return `${queue.longestWaitIsBound ? "below " : ""}${span(queue.longestWaitSeconds)}`;
 }
 
+/** Whether somebody takes its jobs: a word, and bad only if jobs wait for nobody. */
+export function served(queue: Queue): string {
+  if (queue.takers > 0) return "served";
+  const why = queue.workers > 0 ? "all drained" : "no worker";
+  return queue.waiting.count > 0 ? why : `${why}, nothing waits`;
+}
+
+export function waitingOf(queue: Queue): JSX.Element {
+  const { count, isMore } = queue.waiting;
+  return (
+    <a href={href(["jobs"], { filter: `queue = '${queue.name}'`, status: "PENDING,QUEUED" })}>
+      {count.toLocaleString("en")}
+      {isMore && "+"}
+    </a>
+  );
+}
+
+export function workersOf(queue: Queue): JSX.Element {
+  return (
+    <a href={href(["workers"], { queue: queue.name })}>
+      {queue.takers === queue.workers ? queue.workers : `${queue.takers} of ${queue.workers} take jobs`}
+    </a>
+  );
+}
+
+export const MESSAGES = "Messages in the broker: of waiting jobs, and of jobs that have ended since, until a worker looks at them.";
+
 const columns: readonly Column<Queue>[] = [
   { key: "priority", head: "Priority", number: true, cell: (queue) => queue.priority },
   { key: "name", head: "Queue", cell: (queue) => <a href={href(["queues", queue.name])}>{queue.name}</a> },
@@ -33,10 +60,12 @@ const columns: readonly Column<Queue>[] = [
       ),
   },
   { key: "state", head: "State", cell: (queue) => <State of={queue.enabled ? "enabled" : "disabled"} /> },
-  { key: "depth", head: "Waiting", number: true, cell: (queue) => queue.depth ?? "unknown" },
+  { key: "served", head: "Served", cell: (queue) => <State of={served(queue)} /> },
+  { key: "waiting", head: "Jobs waiting", number: true, cell: waitingOf },
   { key: "wait", head: "Longest wait", number: true, cell: longestWait },
   { key: "slots", head: "Slots busy", number: true, cell: (queue) => `${queue.busy} of ${queue.slots}` },
-  { key: "workers", head: "Workers", number: true, cell: (queue) => queue.workers },
+  { key: "workers", head: "Workers", number: true, cell: workersOf },
+  { key: "depth", head: "Messages", title: MESSAGES, number: true, cell: (queue) => queue.depth ?? "unknown" },
   { key: "consumers", head: "Consumers", number: true, cell: (queue) => queue.consumers ?? "unknown" },
   { key: "type", head: "Type", cell: (queue) => queue.queueType },
 ];

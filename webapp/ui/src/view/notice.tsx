@@ -2,6 +2,7 @@
 // What to do when there is nothing to show, or when something failed.
 import type { ComponentChildren, JSX } from "preact";
 import type { Fault } from "../api/client";
+import { lost } from "../health";
 
 export function FaultNotice({ fault, onRetry }: { fault: Fault; onRetry?: () => void }): JSX.Element {
   const { problem } = fault;
@@ -37,6 +38,14 @@ export function Empty({ title, children }: { title: string; children?: Component
   );
 }
 
+function NoAnswer(): JSX.Element {
+  return (
+    <Empty title="Nothing to show: the service does not answer">
+      <p>It appears here as soon as the service answers.</p>
+    </Empty>
+  );
+}
+
 /** The frame of what is loaded: a fault above what is known, a quiet line while nothing is. */
 export function Loaded<T>(props: {
   live: { value: T | undefined; fault: Fault | null; reload(): void };
@@ -47,7 +56,7 @@ export function Loaded<T>(props: {
     <>
       {fault && <FaultNotice fault={fault} onRetry={reload} />}
       {value !== undefined && props.children(value)}
-      {value === undefined && !fault && <p class="loading muted">Loading…</p>}
+      {value === undefined && !fault && (lost.value === null ? <p class="loading muted">Loading…</p> : <NoAnswer />)}
     </>
   );
 }

@@ -6,6 +6,8 @@ import type { ComponentChildren, JSX } from "preact";
 export interface Column<T> {
   readonly key: string;
   readonly head: string;
+  /** What the head means, if it is not plain. */
+  readonly title?: string;
   readonly cell: (row: T) => ComponentChildren;
   readonly number?: boolean;
   readonly wide?: boolean;
@@ -68,7 +70,7 @@ export function Table<T>({ label, columns, rows, idOf, selection, empty }: Table
               </th>
             )}
             {columns.map((column) => (
-              <th key={column.key} scope="col" class={column.number ? "number" : ""}>
+              <th key={column.key} scope="col" class={column.number ? "number" : ""} title={column.title}>
                 {column.head}
               </th>
             ))}
