@@ -7,6 +7,7 @@
 #include "common/auth/auth.h"
 #include "common/auth/auth_sign.h"
 #include "common/store/migrate.h"
+#include "common/store/site_store.h"
 
 struct config_flag flags_migrate[] = {{.name = NULL}};
 struct config_flag flags_token[] = {
@@ -45,7 +46,13 @@ int cmd_migrate(struct cli *cli)
     enum err_code rc = migrate_run(&store, &applied, report, &err);
     if (rc)
         return cli_fail_err(rc == ERR_DB_AWAY ? CLI_NO_CONNECTION : CLI_REFUSED, &err);
-    (void)printf("the schema is at %03u%s\n", migrate_newest(), applied ? "" : " already");
+    struct site_look look = {0};
+    if (site_store_look(&store, &look, &err) == ERR_OK && look.schema > migrate_newest())
+        (void)printf("the schema is at %03u, newer than this program (%s) knows: %03u. Nothing was "
+                     "done; install the programs of the version that made it\n",
+                     look.schema, SLUICE_VERSION, migrate_newest());
+    else
+        (void)printf("the schema is at %03u%s\n", migrate_newest(), applied ? "" : " already");
     return CLI_DONE;
 }
 

@@ -34,6 +34,10 @@ struct doctor {
 void doctor_find(struct doctor *doctor, enum doctor_grade grade, const char *cure,
                  const char *format, ...) PRINTF_LIKE(4, 5);
 
+#define DOCTOR_OFFSET_SIZE 48
+/* "90 s ahead of", "1500 ms behind", into DOCTOR_OFFSET_SIZE bytes, which are returned. */
+const char *doctor_offset(int64_t offset_ms, char *ret_text);
+
 #define DOCTOR_CHECK(id, name, needs) void doctor_##id(struct doctor *doctor);
 #include "cli/doctor.def"
 #undef DOCTOR_CHECK

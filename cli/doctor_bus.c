@@ -45,6 +45,16 @@ static void judge_version(struct doctor *doctor, const char *version, const stru
                     node->port);
 }
 
+/* What is most likely first. */
+static const char *cure_of(const struct err *away)
+{
+    if (strstr(away->text, "ACCESS_REFUSED"))
+        return "check amqp.user and amqp.password: the broker runs, and does not let them in";
+    if (strstr(away->text, "NOT_ALLOWED") || strstr(away->text, "vhost"))
+        return "check amqp.vhost, and the rights of amqp.user there: the broker runs";
+    return "start the broker; check amqp.host, amqp.port and amqp.tls_ca";
+}
+
 /* All further looks are at the first node that answers. */
 void doctor_broker(struct doctor *doctor)
 {
@@ -69,10 +79,7 @@ void doctor_broker(struct doctor *doctor)
                         "start this node again, or take it out of the cluster and of amqp.host",
                         "%s", away[i].text);
         else if (away[i].code)
-            doctor_find(doctor, DOCTOR_FAULT,
-                        "start the broker; check amqp.host, amqp.port, amqp.user, amqp.password, "
-                        "amqp.vhost and amqp.tls_ca",
-                        "%s", away[i].text);
+            doctor_find(doctor, DOCTOR_FAULT, cure_of(&away[i]), "%s", away[i].text);
 }
 
 /* true: it is as it should be. */

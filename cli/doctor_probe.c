@@ -38,7 +38,8 @@ static bool is_blocked(struct doctor *doctor, enum err_code rc, const struct err
         return false;
     doctor->blocked = true;
     doctor_find(doctor, DOCTOR_FAULT,
-                "make room on the broker's machine: its log says whether memory or disk is short",
+                "make room on the broker's machine, or raise vm_memory_high_watermark or lower "
+                "disk_free_limit: 'rabbitmq-diagnostics alarms' says which",
                 "%s; submissions are refused", err->text);
     return true;
 }

@@ -17,7 +17,18 @@
 #define OFFSET_WARN_MS 1000
 #define OUTBOX_WARN_US INT64_C(30000000)
 #define HOOK_WARN_US INT64_C(3600000000)
+#define HOOK_FAILING_ATTEMPTS 3
 #define HOOK_UNSEEN_WARN_US INT64_C(120000000)
+
+/* What is most likely first; the numbers are the server's. */
+static const char *cure_of(const struct err *away)
+{
+    if (strstr(away->text, "(1045)"))
+        return "check db.user and db.password: the server runs, and does not let them in";
+    if (strstr(away->text, "(1044)") || strstr(away->text, "(1049)"))
+        return "check db.name, and the rights of db.user on it ('sluice grants'): the server runs";
+    return "start the server; check db.host and db.port";
+}
 
 void doctor_database(struct doctor *doctor)
 {
@@ -25,9 +36,7 @@ void doctor_database(struct doctor *doctor)
     struct err err = {0};
     doctor->db = admin_db_config(cfg);
     if (site_store_look(&doctor->db, &doctor->site, &err))
-        doctor_find(doctor, DOCTOR_FAULT,
-                    "start the server; check db.host, db.port, db.user, db.password and db.name",
-                    "%s", err.text);
+        doctor_find(doctor, DOCTOR_FAULT, cure_of(&err), "%s", err.text);
     else if (doctor->site.read_only)
         doctor_find(
             doctor, DOCTOR_FAULT,
@@ -68,19 +77,30 @@ void doctor_durability(struct doctor *doctor)
                     doctor->site.flush);
 }
 
+/* "90 s ahead of", "1500 ms behind" */
+const char *doctor_offset(int64_t offset_ms, char *ret_text)
+{
+    int64_t size_ms = offset_ms < 0 ? -offset_ms : offset_ms;
+    (void)snprintf(ret_text, DOCTOR_OFFSET_SIZE, "%" PRId64 " %s %s",
+                   size_ms < 10000 ? size_ms : size_ms / 1000, size_ms < 10000 ? "ms" : "s",
+                   offset_ms < 0 ? "behind" : "ahead of");
+    return ret_text;
+}
+
 void doctor_clock(struct doctor *doctor)
 {
+    char off[DOCTOR_OFFSET_SIZE];
     int64_t offset_ms = (doctor->site.now_us - clock_wall_us()) / 1000;
     int64_t size_ms = offset_ms < 0 ? -offset_ms : offset_ms;
+    (void)doctor_offset(offset_ms, off);
     if (size_ms > (int64_t)doctor->cfg->auth_leeway_s * 1000 && size_ms > OFFSET_WARN_MS)
         doctor_find(doctor, DOCTOR_FAULT, "set both clocks by NTP",
-                    "the database's clock differs from this machine's by %" PRId64 " ms, more than "
-                    "auth.leeway_s: tokens are refused",
-                    offset_ms);
+                    "the database's clock is %s this machine's, more than auth.leeway_s (%u s): "
+                    "tokens are refused",
+                    off, doctor->cfg->auth_leeway_s);
     else if (size_ms > OFFSET_WARN_MS)
         doctor_find(doctor, DOCTOR_WARNING, "set both clocks by NTP",
-                    "the database's clock differs from this machine's by %" PRId64 " ms",
-                    offset_ms);
+                    "the database's clock is %s this machine's", off);
     else
         doctor_find(doctor, DOCTOR_OK, "", "the database's clock and ours agree");
 }
@@ -152,12 +172,13 @@ static size_t judge_workers(struct doctor *doctor, const struct worker_row *rows
     for (size_t i = 0; i < count; i++) {
         const struct worker_row *row = &rows[i];
         if (row->state == WORKER_LIVE && is_stale(doctor, row))
-            doctor_find(doctor, DOCTOR_FAULT,
-                        "start a worker of the site: it takes the jobs over; look at the host, its "
-                        "network, and whether the process is stopped",
-                        "worker '%s' of host %s (tenant %s, queue %s) has not been heard of for "
-                        "%" PRId64 " s",
-                        row->name, row->host, row->tenant, row->queue, row->beat_age_us / 1000000);
+            doctor_find(
+                doctor, DOCTOR_FAULT,
+                "start a worker of the queue: it takes the jobs over; look at the host, its "
+                "network, and whether the process is stopped",
+                "worker '%s' of host %s (tenant %s, queue %s) has not been heard of for "
+                "%" PRId64 " s",
+                row->name, row->host, row->tenant, row->queue, row->beat_age_us / 1000000);
         else if (row->state == WORKER_DEAD)
             returned += judge_dead(doctor, rows, count, i);
         else
@@ -276,6 +297,7 @@ struct hooks {
     uint64_t waiting;
     int64_t due_us;    /* so long the oldest delivery has been tried */
     int64_t unseen_us; /* so long ago was what nobody has looked at */
+    struct hook_failing failing;
 };
 
 static enum err_code look_for_sender(struct doctor *doctor, struct hooks *hooks, struct err *err)
@@ -302,9 +324,27 @@ static enum err_code look_at_hooks(struct doctor *doctor, struct hooks *hooks, s
     if (rc == ERR_OK)
         rc = hook_waiting(doctor->store, &hooks->waiting, &hooks->due_us, err);
     if (rc == ERR_OK)
+        rc = hook_failing(doctor->store, HOOK_FAILING_ATTEMPTS, &hooks->failing, err);
+    if (rc == ERR_OK)
         rc = retention_store_get(doctor->store, &row, err);
     hooks->unseen_us = row.hook_us > 0 ? row.now_us - row.hook_us : 0;
     return rc;
+}
+
+/* Said at once: its receiver gets nothing until somebody looks. */
+static void tell_failing(struct doctor *doctor, const struct hooks *hooks)
+{
+    const struct hook_failing *one = &hooks->failing;
+    doctor_find(
+        doctor, DOCTOR_WARNING,
+        "look at 'sluice deliveries --state due', and at the receiver; webhook.give_up_s is "
+        "how long each is tried",
+        "a webhook%s%s of tenant %s fails: a delivery was tried %u times in vain, the last "
+        "time: %s; %" PRIu64 " deliveries wait, the oldest for %" PRId64
+        " s, and each is given up after %u s",
+        one->name[0] ? " named " : "", one->name, one->tenant, one->attempts,
+        one->error[0] ? one->error : "no answer", hooks->waiting, hooks->due_us / 1000000,
+        doctor->cfg->webhook_give_up_s);
 }
 
 void doctor_webhooks(struct doctor *doctor)
@@ -331,6 +371,8 @@ void doctor_webhooks(struct doctor *doctor)
                     "sluice-webhook is behind: it has not looked at what happened %" PRId64
                     " s ago",
                     hooks.unseen_us / 1000000);
+    else if (hooks.failing.found)
+        tell_failing(doctor, &hooks);
     else if (hooks.due_us > HOOK_WARN_US)
         doctor_find(doctor, DOCTOR_WARNING,
                     "look at 'sluice deliveries --state due': the error says what their receivers "

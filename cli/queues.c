@@ -135,7 +135,7 @@ int cmd_explain(struct cli *cli)
 {
     static const struct cli_column columns[] = {
         {"PRIORITY", "priority"}, {"QUEUE", "queue"}, {"VERDICT", "verdict"},
-        {"FILTER", "filter"},     {"SEEN", "values"},
+        {"FILTER", "filter"},     {"SEEN", "values"}, {"WHY", "explanation"},
     };
     CLI_JSON_AUTO json_t *request = NULL;
     CLI_JSON_AUTO json_t *answer = NULL;

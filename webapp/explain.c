@@ -4,7 +4,11 @@
 #include "webapp/job_view.h"
 #include "webapp/jobs.h"
 
+#include "common/base/buf.h"
 #include "common/base/clock.h"
+#include "webapp/problem.h"
+
+#define EXPLANATION_LIMIT ((size_t)16384)
 
 /* The values that the filter read, by name. */
 static json_t *values_view(const struct filter *filter, const struct filter_row *row)
@@ -28,6 +32,32 @@ static const char *verdict_of(const struct routing_queue *queue, const struct fi
     return decided ? "not tried" : filter_truth_text(filter_eval(queue->filter, row));
 }
 
+/* In words, what the verdict means for this job. chosen: tried before it, or NULL. */
+static json_t *explanation_of(const struct routing_queue *queue, const struct filter_row *row,
+                              const struct routing_queue *chosen)
+{
+    BUF_AUTO struct buf why = BUF_INIT(EXPLANATION_LIMIT);
+    BUF_AUTO struct buf text = BUF_INIT(EXPLANATION_LIMIT);
+    if (queue->filter)
+        filter_say_why(queue->filter, row, &why);
+    if (!queue->queue.enabled)
+        buf_add_text(&text, "the queue is disabled: 'sluice queue put NAME --enabled true'; ");
+    else if (chosen && queue->filter)
+        buf_addf(&text,
+                 "not tried, for queue %s (priority %d) is tried before it and takes the job; ",
+                 chosen->queue.name, (int)chosen->queue.priority);
+    if (!queue->filter && queue->is_default)
+        buf_add_text(&text, "it takes what no other queue does");
+    else if (!queue->filter)
+        buf_add_text(&text, "it has no filter, so no job is ever put on it");
+    else if (why.len == 0)
+        buf_add_text(&text, queue->queue.enabled && !chosen ? "its filter is true"
+                                                            : "its filter would be true");
+    else
+        buf_add_sv(&text, buf_sv(&why));
+    return text.failed ? json_string("") : problem_text(text.ptr ? text.ptr : "", text.len);
+}
+
 static json_t *tried_view(const struct routing *routing, const struct filter_row *row,
                           const struct routing_queue *chosen, bool all)
 {
@@ -41,6 +71,8 @@ static json_t *tried_view(const struct routing *routing, const struct filter_row
                       (int)queue->queue.priority, "enabled", queue->queue.enabled, "filter",
                       view_text(queue->queue.filter), "verdict", verdict_of(queue, row, decided),
                       "chosen", queue == chosen);
+        json_object_set_new(view, "explanation",
+                            explanation_of(queue, row, decided ? chosen : NULL));
         json_object_set_new(view, "values",
                             tried ? values_view(queue->filter, row) : json_object());
         json_array_append_new(list, view);

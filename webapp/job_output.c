@@ -9,6 +9,7 @@
 #include "common/base/fs.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <unistd.h>
 
@@ -81,7 +82,11 @@ static enum err_code reply_absent(struct request *req, const struct job *job, co
 {
     const struct job_stream *kept = strcmp(stream, "stdout") == 0 ? &job->out : &job->errs;
     if (job_state_ends(job->status) && kept->kept_bytes > 0)
-        return err_set(err, ERR_GONE, "the output of this job has been removed");
+        return err_set(err, ERR_GONE,
+                       "the %s of this job, %" PRIu64 " bytes, is not in the archive that this "
+                       "service sees: it was removed, or the folder of the workers (archive.root) "
+                       "is not mounted here; administrators: 'sluice doctor'",
+                       stream, kept->kept_bytes);
     reply_nothing(req);
     return ERR_OK;
 }

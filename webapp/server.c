@@ -182,8 +182,10 @@ static enum err_code listen_on(const struct config *cfg, int *ret_fd, struct err
     int why = errno;
     freeaddrinfo(address);
     if (!good)
-        return err_set_errno(err, ERR_IO, why, "cannot listen on %s port %u", cfg->web_listen,
-                             cfg->web_port);
+        return err_set_errno(
+            err, ERR_IO, why,
+            "cannot listen on %s port %u (web.listen, web.port; 'ss -ltnp' shows who does)",
+            cfg->web_listen, cfg->web_port);
     *ret_fd = fd;
     fd = -1;
     return ERR_OK;

@@ -81,15 +81,21 @@ static enum err_code check_config(const struct config *cfg, struct err *err)
     const struct {
         const char *key;
         const char *value;
-    } names[] = {{"worker.tenant", cfg->worker_tenant},
-                 {"worker.queue", cfg->worker_queue},
-                 {"worker.name", cfg->worker_name}};
+        const char *set_by;
+    } names[] = {
+        {"worker.tenant", cfg->worker_tenant, "--tenant, or SLUICE_WORKER_TENANT"},
+        {"worker.queue", cfg->worker_queue, "--queue, or SLUICE_WORKER_QUEUE"},
+        {"worker.name", cfg->worker_name, "--name, or SLUICE_WORKER_NAME"},
+    };
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        if (!names[i].value[0])
+            return err_set(err, ERR_CONFIG, "%s is not set: set it by %s", names[i].key,
+                           names[i].set_by);
         if (!is_word(names[i].value))
             return err_set(err, ERR_CONFIG,
                            "%s is '%.100s'; 1 to 63 letters, digits and . _ - are wanted, not "
-                           "beginning with a dot",
-                           names[i].key, names[i].value);
+                           "beginning with a dot: set it by %s",
+                           names[i].key, names[i].value, names[i].set_by);
     }
     if (cfg->fleet_lease_ms < cfg->fleet_beat_ms * 3)
         return err_set(err, ERR_CONFIG,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "common/bus/inspect.h"
 
+#include "common/bus/dial.h"
 #include "common/bus/secure.h"
 #include "common/bus/topology.h"
 
@@ -61,7 +62,6 @@ static void read_version(struct bus_inspector *inspector)
 static enum err_code reach(struct bus_inspector *inspector, struct err *err)
 {
     const struct bus_config *cfg = &inspector->cfg;
-    struct timeval wait = patience(inspector);
     struct host node;
     if (!hosts_at(cfg->host, 0, cfg->port, &node))
         return err_set(err, ERR_CONFIG, "amqp.host = %s is no list of hosts", cfg->host);
@@ -70,11 +70,18 @@ static enum err_code reach(struct bus_inspector *inspector, struct err *err)
     amqp_socket_t *socket = amqp_tcp_socket_new(inspector->amqp);
     if (!socket)
         return err_set(err, ERR_NOMEM, "no memory for a broker connection");
-    int failed = amqp_socket_open_noblock(socket, node.name, node.port, &wait);
-    if (failed)
-        return err_set(err, ERR_BROKER_AWAY, "broker at %s port %d: %s", node.name, node.port,
-                       amqp_error_string2(failed));
-    return ERR_OK;
+    atomic_bool never = false;
+    int fd = -1;
+    const struct dial dial = {.host = node.name,
+                              .port = node.port,
+                              .timeout_ms = cfg->connect_timeout_ms,
+                              .user_timeout_ms = cfg->connect_timeout_ms,
+                              .wake_fd = -1,
+                              .stop = &never};
+    enum err_code rc = dial_tcp(&dial, &fd, err);
+    if (rc == ERR_OK)
+        amqp_tcp_socket_set_sockfd(socket, fd);
+    return rc;
 }
 
 static enum err_code log_in(struct bus_inspector *inspector, struct err *err)
@@ -250,9 +257,14 @@ static enum err_code wait_confirm(struct bus_inspector *inspector, bool *ret_rou
                            amqp_error_string2(status));
         if (frame.frame_type != AMQP_FRAME_METHOD)
             continue;
-        if (frame.payload.method.id == AMQP_CONNECTION_BLOCKED_METHOD)
+        if (frame.payload.method.id == AMQP_CONNECTION_BLOCKED_METHOD) {
+            const amqp_connection_blocked_t *blocked = frame.payload.method.decoded;
             return err_set(err, ERR_BROKER_BLOCKED,
-                           "the broker is short of memory or disk and takes no messages");
+                           "the broker is short of memory or disk and takes no messages (it says: "
+                           "%.*s)",
+                           (int)(blocked->reason.len < 64 ? blocked->reason.len : 64),
+                           (const char *)blocked->reason.bytes);
+        }
         if (frame.payload.method.id == AMQP_BASIC_RETURN_METHOD)
             routed = false;
         else if (frame.payload.method.id == AMQP_BASIC_ACK_METHOD)

@@ -18,6 +18,7 @@
  * Threads: immutable once compiled; any thread evaluates. Memory: filter_compile() gives,
  * filter_free() takes; a schema is the caller's and must outlive its filters. */
 
+#include "common/base/buf.h"
 #include "common/base/err.h"
 #include "common/filter/schema.h"
 
@@ -77,6 +78,11 @@ bool filter_has_like(const struct filter *filter);
 /* The value that an evaluation of row sees there. */
 struct filter_value filter_use_value(const struct filter *filter, size_t index,
                                      const struct filter_row *row);
+
+/* Why it is not TRUE of row, in words: which of the parts joined by AND are false or unknown, with
+ * what they read: "memoryMB > 16000 is false (memoryMB is 16000); the rest is true". Appends
+ * nothing if it is TRUE. */
+void filter_say_why(const struct filter *filter, const struct filter_row *row, struct buf *text);
 
 /* Every row that matches `later` matches `earlier` too, so behind it `later` is never reached.
  * false also when that is not simple to tell. */

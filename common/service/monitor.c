@@ -98,9 +98,13 @@ enum err_code monitor_start(const struct monitor_config *cfg, struct monitor **r
         MHD_USE_EPOLL_INTERNAL_THREAD, 0, NULL, NULL, handle, monitor, MHD_OPTION_SOCK_ADDR,
         (const struct sockaddr *)&address, MHD_OPTION_CONNECTION_LIMIT, MONITOR_CONNECTIONS,
         MHD_OPTION_CONNECTION_TIMEOUT, MONITOR_TIMEOUT_S, MHD_OPTION_END);
+    const char *section = strchr(cfg->service, '-');
+    section = section ? section + 1 : cfg->service;
     if (!monitor->daemon)
-        return err_set_errno(err, ERR_IO, errno, "cannot listen on %s port %u", cfg->listen,
-                             cfg->port);
+        return err_set_errno(err, ERR_IO, errno,
+                             "cannot listen on %s port %u (%s.monitor_listen, %s.monitor_port; 'ss "
+                             "-ltnp' shows who does)",
+                             cfg->listen, cfg->port, section, section);
     *ret_monitor = TAKE(monitor);
     return ERR_OK;
 }

@@ -140,3 +140,22 @@ enum err_code hook_any(struct store *store, bool *ret_any, struct err *err)
 {
     return store_once(store, look_for_any, ret_any, err);
 }
+
+static enum err_code find_failing(struct txn *txn, void *ctx, struct err *err)
+{
+    struct hook_failing *failing = ctx;
+    return db_one(txn->db, DB_DELIVERY_FAILING, DB_ARGS(db_u64(failing->attempts)),
+                  DB_COLS(COL_TEXT(failing->tenant), COL_TEXT(failing->name),
+                          COL_U32(&failing->attempts), COL_TEXT(failing->error)),
+                  &failing->found, err);
+}
+
+enum err_code hook_failing(struct store *store, uint32_t attempts, struct hook_failing *ret_failing,
+                           struct err *err)
+{
+    struct hook_failing failing = {.attempts = attempts};
+    enum err_code rc = store_once(store, find_failing, &failing, err);
+    if (rc == ERR_OK)
+        *ret_failing = failing;
+    return rc;
+}

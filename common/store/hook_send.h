@@ -140,5 +140,15 @@ MUST_USE enum err_code hook_any(struct store *store, bool *ret_any, struct err *
 #define HOOK_COUNT_MAX 100000
 MUST_USE enum err_code hook_waiting(struct store *store, uint64_t *ret_count, int64_t *ret_age_us,
                                     struct err *err);
+/* A delivery that was tried at least so many times and still waits. */
+struct hook_failing {
+    bool found;
+    char tenant[TENANT_SIZE];
+    char name[HOOK_NAME_SIZE]; /* of its subscription; "": it has none */
+    uint32_t attempts;
+    char error[JOB_REASON_SIZE];
+};
+MUST_USE enum err_code hook_failing(struct store *store, uint32_t attempts,
+                                    struct hook_failing *ret_failing, struct err *err);
 
 #endif

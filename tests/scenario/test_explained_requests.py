@@ -2,14 +2,21 @@
 """What is said of requests that are refused, of faults of a site, and of servers that are away:
 tests/support/explained_requests.py."""
 
+import json
+import os
 import re
+import socket
+import subprocess
 import time
 
 import pytest
 
 import tokens
 from explained import explained
+from receiver import Receiver
 from servers import free_port
+from sluice import BIN
+from waiting import wait_until
 
 NOBODY = "01a1fafc-42e7-7000-bf62-354ff0827052"
 
@@ -287,3 +294,154 @@ def test_the_command_says_what_it_cannot_do(site, ann):
     with explained("service away") as row:
         row.said(told(site, away, "whoami", status=3), cause=["connect"], limit=[away.url],
                  step=["is sluice-web running there?", "SLUICE_URL"])
+
+
+# ---- filters -------------------------------------------------------------------------------------
+
+def test_which_part_of_a_filter_is_not_true(site, root, ann):
+    root.put_queue("wide", 990, "'wide' IN tags").expect(201)
+    root.put_queue("big", 980, "memoryMB > 16000 AND ('big' IN tags OR name LIKE 'x%')").expect(201)
+    root.put_queue("project", 970, "'big' IN tags and env.PROJECT <> 'test'").expect(201)
+    root.put_queue("off", 960, "'big' IN tags", enabled=False).expect(201)
+
+    def seen(**request):
+        answer = ann.post("/v1/queues:explain", {"name": "n", "command": ["true"]} | request)
+        return {one["queue"]: one for one in answer.expect(200).json["filters"]}
+    found = seen(memoryMB=16000, tags=["big"])
+    with explained("filter that is false") as row:
+        row.said(found["big"]["explanation"], cause=["memoryMB > 16000 is false"],
+                 limit=["(memoryMB is 16000)"], step=["the rest is true"], never=["LIKE", "unknown"])
+        both = seen(memoryMB=5, tags=["no"])["big"]["explanation"]
+        row.said(both, cause=["memoryMB > 16000 is false (memoryMB is 5)",
+                              "'big' IN tags OR name LIKE 'x%' is false (tags has 1 value, name is 'n')"],
+                 never=["the rest"])
+    with explained("filter that is unknown") as row:
+        row.said(found["project"]["explanation"], cause=["env.PROJECT <> 'test' is unknown"],
+                 limit=["(env.PROJECT is not set)"], step=["what is unknown is no match"])
+    with explained("queue that is disabled") as row:
+        row.said(found["off"]["explanation"], cause=["the queue is disabled"],
+                 limit=["its filter would be true"], step=["sluice queue put NAME --enabled true"])
+    with explained("queue that is tried later") as row:
+        row.said(seen(tags=["wide", "big"], memoryMB=16001)["big"]["explanation"],
+                 cause=["queue wide"], limit=["priority 990"], step=["its filter would be true"])
+    table = site.run("explain", "--tag", "big", "--memory-mb", "16000", "--", "true", client=ann)
+    assert table.returncode == 0 and "memoryMB > 16000 is false (memoryMB is 16000)" in table.stdout, table
+
+
+# ---- programs that do not start ------------------------------------------------------------------
+
+def refused_start(site, program, **settings):
+    done = subprocess.run([os.path.join(BIN, program)], env=site.environment(program=program, **settings),
+                          capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode != 0, done
+    return done.stderr + done.stdout
+
+
+def test_programs_say_why_they_do_not_start(site):
+    work = {"worker_work_root": site.path("work"), "worker_queue": "default"}
+    with explained("worker without a tenant") as row:
+        row.said(refused_start(site, "sluice-worker", **work), cause=["worker.tenant is not set"],
+                 step=["--tenant", "SLUICE_WORKER_TENANT"])
+    with socket.create_server(("127.0.0.1", 0)) as taken, explained("port that is taken") as row:
+        port = taken.getsockname()[1]
+        row.said(refused_start(site, "sluice-web", web_port=port), cause=["Address already in use"],
+                 limit=[f"127.0.0.1 port {port}"], step=["web.listen, web.port", "ss -ltnp"])
+        row.said(refused_start(site, "sluice-worker", worker_tenant="acme", worker_name="portless",
+                               worker_monitor_port=port, **site.reach(), **work),
+                 limit=[f"port {port}"], step=["worker.monitor_port"])
+        row.said(refused_start(site, "sluice-recovery", recovery_monitor_port=port),
+                 step=["recovery.monitor_port"])
+
+
+def doctor(site, check, **settings):
+    """What it says of this check, a line for each finding."""
+    done = site.run("doctor", "-o", "json", worker_work_root=site.path("work"), **settings)
+    return "\n".join(f"{one['result']}: {one['finding']} | {one['cure']}" for one in json.loads(done.stdout)
+                     if one["check"] == check)
+
+
+def test_the_doctor_says_first_what_is_most_likely(site):
+    with explained("wrong password of the database") as row:
+        row.said(doctor(site, "database", db_password="wrong"), cause=["Access denied"],
+                 step=["check db.user and db.password: the server runs"], never=["start the server"])
+    with explained("wrong password of the broker") as row:
+        row.said(doctor(site, "broker", amqp_password="wrong"), cause=["ACCESS_REFUSED"],
+                 step=["check amqp.user and amqp.password: the broker runs"], never=["start the broker"])
+    port = free_port()
+    with explained("broker away") as row:
+        row.said(doctor(site, "broker", amqp_port=port), cause=["Connection refused"],
+                 limit=[f"127.0.0.1 port {port}"], step=["start the broker"], never=["password"])
+    with explained("database away") as row:
+        row.said(doctor(site, "database", db_port=port), cause=["onnect"], limit=["127.0.0.1"],
+                 step=["start the server", "db.port"], never=["password"])
+
+
+def test_a_schema_of_the_future_is_left_alone(fresh):
+    newest = int(fresh.sql("SELECT MAX(number) FROM schema_version")[0][0])
+    fresh.sql("INSERT INTO schema_version (number, name, sha256, statements, applied_at) VALUES "
+              f"({newest + 1}, 'future', REPEAT('0', 64), 1, UTC_TIMESTAMP(6))")
+    done = fresh.run("migrate")
+    assert done.returncode == 0, done
+    with explained("schema that is newer") as row:
+        row.said(done.stdout, cause=["newer than this program"],
+                 limit=[f"{newest + 1:03}", f"{newest:03}"], step=["install the programs"],
+                 never=["already"])
+
+
+def test_a_database_that_is_away_is_told_without_names(site):
+    web = site.web("cut", db_port=free_port(), wait=False)
+    wait_until("it to listen", lambda: web.alive() and answers(web))
+    with explained("database that refuses") as row:
+        answer = wait_until("a refusal", lambda: refused(site.client(web)))
+        row.said(answer, cause=["the database cannot be reached"], limit=["are safe"],
+                 step=["Try again", "sluice doctor"],
+                 never=[site.account(""), site.schema, "127.0.0.1", "root"])
+    said = site.client(web).get("/readyz").body.decode()
+    assert site.account("") not in said and site.schema not in said, said
+    web.kill9()
+
+
+def answers(web):
+    try:
+        return web and socket.create_connection(("127.0.0.1", int(web.url.rsplit(":", 1)[1])), 1)
+    except OSError:
+        return None
+
+
+def refused(client):
+    answer = client.get("/v1/jobs")
+    return answer.problem(503)["detail"] if answer.status == 503 else None
+
+
+# ---- folders and receivers -----------------------------------------------------------------------
+
+def test_output_that_this_service_does_not_see(site, web, ann):
+    site.worker()
+    job = ann.submit("echo", "abc")
+    ann.wait_status(job, "FINISHED")
+    assert ann.get(f"/v1/jobs/{job}/output/stdout").expect(200).body == b"abc\n"
+    elsewhere = site.path("elsewhere")
+    os.makedirs(elsewhere, exist_ok=True)
+    other = site.web("elsewhere", archive_root=elsewhere)
+    with explained("output of another archive") as row:
+        row.said(detail(site.client(other).get(f"/v1/jobs/{job}/output/stdout"), 410),
+                 cause=["is not in the archive"], limit=["4 bytes"],
+                 step=["archive.root", "is not mounted here", "sluice doctor"], never=[elsewhere])
+    other.stop()
+    assert web.alive()
+
+
+def test_the_doctor_names_a_webhook_that_fails(fresh):
+    quick = {"webhook_retry_first_ms": 20, "webhook_retry_most_ms": 50, "webhook_poll_ms": 20,
+             "webhook_allow_networks": "127.0.0.0/8"}
+    web = fresh.web(webhook_allow_networks="127.0.0.0/8")
+    root, ann = fresh.client(web, "root", "admin"), fresh.client(web)
+    fresh.reader("webhook", **quick)
+    wait_until("somebody to send", lambda: fresh.count("webhook_sender", "holder IS NOT NULL"))
+    with Receiver(lambda call: 500) as receiver, explained("webhook that fails") as row:
+        root.put("/v1/subscriptions/portal", {"url": receiver.url, "states": ["CANCELLED"]}).expect(201)
+        ann.cancel(ann.submit("true")).expect(200)
+        wait_until("three tries", lambda: fresh.count("webhook_deliveries", "state = 'due' AND attempts >= 3"))
+        row.said(doctor(fresh, "webhooks"), cause=["a webhook named portal of tenant acme fails", "500"],
+                 limit=[re.compile(r"tried \d+ times in vain"), re.compile(r"given up after \d+ s")],
+                 step=["sluice deliveries --state due", "the receiver"])
