@@ -110,6 +110,8 @@ void cli_print_list(const struct cli *cli, const json_t *items, const struct cli
                     size_t count, const char *name_member);
 /* Prints one object: as JSON, or a line per member. */
 void cli_print_object(const struct cli *cli, const json_t *object, const char *name_member);
+/* The warnings of an answer, to standard error. */
+void cli_warn(const json_t *answer);
 
 /* Text from elsewhere: nothing of it must reach the terminal as an escape, or turn it around. '?'
  * stands for what could; '\n' and '\t' stay. */

@@ -86,3 +86,15 @@ void cli_print_object(const struct cli *cli, const json_t *object, const char *n
     else
         print_members(object, "");
 }
+
+void cli_warn(const json_t *answer)
+{
+    const json_t *warning = NULL;
+    size_t i = 0;
+    json_array_foreach(json_object_get(answer, "warnings"), i, warning)
+    {
+        const char *text =
+            json_is_string(warning) ? json_string_value(warning) : cli_text(warning, "text");
+        (void)cli_fail(0, "warning: %s", text);
+    }
+}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* queues, queue get/put/rm, explain. */
+/* queues, queue get/put/rm/reroute, explain. */
 
 #include "cli/cli.h"
 #include "cli/request.h"
@@ -14,6 +14,10 @@ struct config_flag flags_queue_put[] = {
     {.name = "max-minutes", .argument = "N", .doc = "longest job it takes"},
     {.name = "description", .argument = "TEXT", .doc = "what it is for"},
     {.name = "enabled", .argument = "BOOL", .doc = "true or false"},
+    {.name = NULL},
+};
+struct config_flag flags_queue_reroute[] = {
+    {.name = "dry-run", .letter = 'n', .doc = "only show what would be moved"},
     {.name = NULL},
 };
 static struct request_lists explain_lists;
@@ -119,15 +123,73 @@ int cmd_queue_put(struct cli *cli)
     status = cli_put_changed(cli, buf_text(&path), body, match, &queue);
     if (status != CLI_DONE)
         return status;
-    const json_t *warning = NULL;
-    size_t i = 0;
-    json_array_foreach(json_object_get(queue, "warnings"), i, warning)
-    {
-        const char *warned =
-            json_is_string(warning) ? json_string_value(warning) : cli_text(warning, "text");
-        (void)cli_fail(0, "warning: %s", warned);
-    }
+    cli_warn(queue);
     cli_print_object(cli, queue, "name");
+    return CLI_DONE;
+}
+
+/* Looks, and does what it saw; *io_after: where to go on, or NULL. */
+static int reroute_page(struct cli *cli, const char *path, json_t **io_after, json_t **ret_done)
+{
+    CLI_JSON_AUTO json_t *look = json_pack("{s:b}", "dryRun", true);
+    CLI_JSON_AUTO json_t *preview = NULL;
+    CLI_JSON_AUTO json_t *act = json_object();
+    if (*io_after && (json_object_set(look, "after", *io_after) != 0 ||
+                      json_object_set(act, "after", *io_after) != 0))
+        return cli_fail(CLI_REFUSED, "no memory");
+    int status = cli_call(cli, "POST", path, look, &preview);
+    if (status != CLI_DONE)
+        return status;
+    json_decref(*io_after);
+    *io_after = json_incref(json_object_get(preview, "next"));
+    if (cli_has(cli, "dry-run") || !json_is_string(json_object_get(preview, "plan"))) {
+        *ret_done = TAKE(preview);
+        return CLI_DONE;
+    }
+    (void)json_object_set(act, "plan", json_object_get(preview, "plan"));
+    (void)json_object_set(act, "expectedCount", json_object_get(preview, "count"));
+    return cli_call(cli, "POST", path, act, ret_done);
+}
+
+static long long number_of(const json_t *object, const char *member)
+{
+    return (long long)json_integer_value(json_object_get(object, member));
+}
+
+static void reroute_print(const struct cli *cli, const json_t *done)
+{
+    bool dry = cli_has(cli, "dry-run");
+    const json_t *move = NULL;
+    size_t i = 0;
+    if (cli->output != CLI_TABLE) {
+        cli_print_object(cli, done, "queue");
+        return;
+    }
+    json_array_foreach(json_object_get(done, "moves"), i, move)
+    {
+        bool served = json_is_true(json_object_get(move, "isServed"));
+        (void)printf("%lld go to queue %s%s\n", number_of(move, "count"), cli_text(move, "queue"),
+                     served ? "" : ", which has no worker");
+    }
+    (void)printf("looked at %lld: %lld %s, %lld stay, %lld are too long for their queue\n",
+                 number_of(done, "looked"), number_of(done, dry ? "count" : "moved"),
+                 dry ? "would be moved" : "moved", number_of(done, "staying"),
+                 number_of(done, "tooLong"));
+}
+
+int cmd_queue_reroute(struct cli *cli)
+{
+    CLI_JSON_AUTO json_t *after = NULL;
+    BUF_AUTO struct buf path = BUF_INIT(1024);
+    queue_path(cli, &path);
+    buf_add_text(&path, ":reroute");
+    do {
+        CLI_JSON_AUTO json_t *done = NULL;
+        int status = reroute_page(cli, buf_text(&path), &after, &done);
+        if (status != CLI_DONE)
+            return status;
+        reroute_print(cli, done);
+    } while (json_is_string(after));
     return CLI_DONE;
 }
 

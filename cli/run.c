@@ -42,6 +42,8 @@ static int submit(struct cli *cli, json_t **ret_job)
     status = cli_call(cli, "POST", "/v1/jobs", request, ret_job);
     if (status == CLI_DONE && !*ret_job)
         return cli_fail(CLI_REFUSED, "the service's answer has no job");
+    if (status == CLI_DONE)
+        cli_warn(*ret_job);
     return status;
 }
 

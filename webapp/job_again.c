@@ -268,6 +268,8 @@ static json_t *item_view(const struct request *req, struct batch_item *item, siz
                             json_pack("{s:o,s:s,s:s,s:s}", "id", view_uuid(&item->done.id), "name",
                                       item->job.name, "status", job_state_text(JOB_PENDING),
                                       "queue", item->job.queue));
+    if (item->good && !item->done.replayed)
+        json_object_set_new(view, "warnings", submission_warnings(req, item->job.queue));
     if (!item->good)
         json_object_set_new(view, "problem",
                             problem_of(&item->err, req->uri.raw, req->uri.path_length, req->id));

@@ -239,6 +239,19 @@ void submission_publish(const struct request *req, const struct submission *subm
     outbox_send(req->web->outbox, &message);
 }
 
+json_t *submission_warnings(const struct request *req, const char *queue)
+{
+    json_t *warnings = json_array();
+    char text[QUEUE_NAME_SIZE + 128];
+    if (router_serves(req->web->router, req->who.tenant, queue))
+        return warnings;
+    (void)snprintf(text, sizeof(text),
+                   "queue %s has no worker that takes jobs: the job waits there until one does",
+                   queue);
+    json_array_append_new(warnings, json_string(text));
+    return warnings;
+}
+
 static void reply_location(struct request *req, const struct uuid *id)
 {
     char text[UUID_TEXT_SIZE];
@@ -303,7 +316,9 @@ static enum err_code reply_submitted(struct submit_op *op, struct err *err)
         return reply_earlier(req, &done->id, err);
     json_t *root = op->submission.request->root;
     (void)json_object_del(root, "idempotencyKey"); /* it is not kept with the job */
-    reply_json(req, MHD_HTTP_CREATED, job_view_new(&op->item.item.job, done, root));
+    json_t *view = job_view_new(&op->item.item.job, done, root);
+    json_object_set_new(view, "warnings", submission_warnings(req, op->submission.queue->name));
+    reply_json(req, MHD_HTTP_CREATED, view);
     reply_location(req, &done->id);
     return ERR_OK;
 }

@@ -57,6 +57,8 @@ void submission_to_job(const struct request *req, const struct submission *submi
 MUST_USE enum err_code submission_allowed(const struct request *req, struct err *err);
 void submission_publish(const struct request *req, const struct submission *submission,
                         const struct job_submitted *done);
+/* A list for the answer; the caller drops it. */
+json_t *submission_warnings(const struct request *req, const char *queue);
 /* 201 with Location. */
 MUST_USE enum err_code reply_job(struct request *req, unsigned status, const struct uuid *id,
                                  struct err *err);

@@ -106,6 +106,13 @@ enum err_code queue_list(struct request *req, struct err *err)
     return ERR_OK;
 }
 
+static void warn(json_t *warnings, const char *before, const char *name, const char *behind)
+{
+    char text[256];
+    (void)snprintf(text, sizeof(text), "%s%s%s", before, name, behind);
+    json_array_append_new(warnings, json_string(text));
+}
+
 static enum err_code put_state(const struct request *req, const struct job_queue *queue,
                                json_t *view, struct err *err)
 {
@@ -115,6 +122,10 @@ static enum err_code put_state(const struct request *req, const struct job_queue
         return rc;
     put_depth(req, queue, clock_mono_ms() + DEPTH_MS, view);
     put_load(&loads, queue, view);
+    const struct queue_load *load = queue_load_find(&loads, queue->name);
+    json_t *warnings = json_object_get(view, "warnings");
+    if (warnings && queue->enabled && !(load && load->takers))
+        warn(warnings, "queue ", queue->name, " has no worker: its jobs wait until one serves it");
     free(loads.items);
     return ERR_OK;
 }
@@ -152,13 +163,6 @@ enum err_code queue_get(struct request *req, struct err *err)
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
-
-static void warn(json_t *warnings, const char *before, const char *name, const char *behind)
-{
-    char text[256];
-    (void)snprintf(text, sizeof(text), "%s%s%s", before, name, behind);
-    json_array_append_new(warnings, json_string(text));
-}
 
 /* What the filter itself is told, and how it stands to those of the other queues. */
 static json_t *warnings_of(const struct request *req, const struct job_queue *queue,

@@ -73,6 +73,17 @@ static bool next_part(const char **at, struct sv *ret_part)
     return true;
 }
 
+/* What "{id}", "{id}:verb" or "{path...}" takes of a part of the path; empty: it does not match. */
+static struct sv taken_by(struct sv part, struct sv segment)
+{
+    const char *end = memchr(part.ptr, '}', part.len);
+    struct sv verb = end ? (struct sv){end + 1, (size_t)(part.ptr + part.len - end - 1)} : SV("");
+    if (segment.len <= verb.len ||
+        !sv_eq((struct sv){segment.ptr + segment.len - verb.len, verb.len}, verb))
+        return SV("");
+    return (struct sv){segment.ptr, segment.len - verb.len};
+}
+
 /* "{id}" takes one part that is not empty, "{path...}" all that are left. */
 static bool path_matches(const struct route *route, const struct uri *uri,
                          struct route_match *match)
@@ -90,6 +101,7 @@ static bool path_matches(const struct route *route, const struct uri *uri,
                 return false;
             continue;
         }
+        segment = taken_by(part, segment);
         if (segment.len == 0)
             return false;
         match->params[taken++] = segment;

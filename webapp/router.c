@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "webapp/router.h"
 
+#include "webapp/served.h"
+
 #include "common/base/clock.h"
 #include "common/base/log.h"
 
@@ -25,6 +27,7 @@ struct tenant {
 
 struct router {
     struct store *store;
+    struct served *served;
     pthread_rwlock_t lock;
     struct tenant *tenants; /* lock; entries are never removed */
     pthread_mutex_t stop_lock;
@@ -177,6 +180,11 @@ enum err_code router_get(struct router *router, const char *tenant, struct routi
     return ERR_OK;
 }
 
+bool router_serves(struct router *router, const char *tenant, const char *queue)
+{
+    return served_has(router->served, tenant, queue);
+}
+
 void router_changed(struct router *router, const char *tenant)
 {
     struct err err = {0};
@@ -219,6 +227,7 @@ static void *router_main(void *arg)
     while (!router->stopping) {
         pthread_mutex_unlock(&router->stop_lock);
         look(router);
+        served_look(router->served, router->store);
         pthread_mutex_lock(&router->stop_lock);
         int64_t until_ms = clock_mono_ms() + POLL_MS;
         while (!router->stopping &&
@@ -236,6 +245,11 @@ enum err_code router_open(struct store *store, struct router **ret_router, struc
     if (!router)
         return err_set(err, ERR_NOMEM, "out of memory");
     router->store = store;
+    enum err_code served = served_new(&router->served, err);
+    if (served) {
+        free(router);
+        return served;
+    }
     pthread_rwlock_init(&router->lock, NULL);
     pthread_mutex_init(&router->stop_lock, NULL);
     clock_cond_init(&router->stop);
@@ -268,5 +282,6 @@ void router_free(struct router *router)
     pthread_cond_destroy(&router->stop);
     pthread_mutex_destroy(&router->stop_lock);
     pthread_rwlock_destroy(&router->lock);
+    served_free(router->served);
     free(router);
 }

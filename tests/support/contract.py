@@ -54,7 +54,7 @@ class Contract:
             slashes = {parameter["name"] for parameter in map(self.resolve, item["parameters"])
                        if parameter.get("x-takes-slashes")}
             self.paths.append((path.count("{"), _pattern(path, slashes), path, item))
-        self.paths.sort(key=lambda row: row[0])
+        self.paths.sort(key=lambda row: (row[0], "}:" not in row[2]))
 
     def resolve(self, value):
         while "$ref" in value:

@@ -40,6 +40,8 @@ static void each_path_and_method_has_its_handler(void **unused)
     check_route("/v1/jobs/x/files/a/b/c", "GET", "job_file");
     check_route("/v1/queues:explain", "POST", "queue_explain");
     check_route("/v1/queues/q", "PUT", "queue_put");
+    check_route("/v1/queues/q:reroute", "POST", "queue_reroute");
+    check_route("/v1/queues/q", "GET", "queue_get");
     check_route("/v1/apps/a/1", "DELETE", "app_delete");
     check_route("/v1/apps/a/1/enable", "POST", "app_enable");
     check_route("/livez", "GET", "livez");
@@ -121,6 +123,7 @@ static void roles_are_as_they_were_decided(void **unused)
         {"queue_get", "viewer", "viewer"},
         {"queue_put", "admin", "admin"},
         {"queue_check", "viewer", "viewer"},
+        {"queue_reroute", "operator", "operator"},
         {"queue_delete", "admin", "admin"},
         {"app_list", "viewer", "viewer"},
         {"app_get", "viewer", "viewer"},

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+#include "webapp/served.h"
+
+#include "common/base/log.h"
+#include "common/store/worker_store.h"
+
+#include <pthread.h>
+
+struct served {
+    pthread_rwlock_t lock;
+    bool known;                  /* lock, as are these */
+    struct served_queue *queues; /* in order */
+    size_t count;
+};
+
+enum err_code served_new(struct served **ret_served, struct err *err)
+{
+    struct served *served = calloc(1, sizeof(*served));
+    if (!served)
+        return err_set(err, ERR_NOMEM, "out of memory");
+    pthread_rwlock_init(&served->lock, NULL);
+    *ret_served = served;
+    return ERR_OK;
+}
+
+void served_free(struct served *served)
+{
+    if (!served)
+        return;
+    free(served->queues);
+    pthread_rwlock_destroy(&served->lock);
+    free(served);
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct served_queue *one = a;
+    const struct served_queue *other = b;
+    int order = strcmp(one->tenant, other->tenant);
+    return order ? order : strcmp(one->queue, other->queue);
+}
+
+void served_look(struct served *served, struct store *store)
+{
+    struct served_queue *queues = NULL;
+    size_t count = 0;
+    struct err err = {0};
+    enum err_code rc = worker_store_served(store, &queues, &count, &err);
+    if (rc)
+        log_event(LOG_DEBUG, "served.look.failed", LOG_S("detail", err.text));
+    else if (count > 0)
+        qsort(queues, count, sizeof(*queues), compare);
+    pthread_rwlock_wrlock(&served->lock);
+    struct served_queue *old = served->queues;
+    served->known = rc == ERR_OK;
+    served->queues = queues;
+    served->count = count;
+    pthread_rwlock_unlock(&served->lock);
+    free(old);
+}
+
+bool served_has(struct served *served, const char *tenant, const char *queue)
+{
+    struct served_queue wanted;
+    (void)snprintf(wanted.tenant, sizeof(wanted.tenant), "%s", tenant);
+    (void)snprintf(wanted.queue, sizeof(wanted.queue), "%s", queue);
+    pthread_rwlock_rdlock(&served->lock);
+    bool has = !served->known ||
+               (served->count > 0 &&
+                bsearch(&wanted, served->queues, served->count, sizeof(wanted), compare) != NULL);
+    pthread_rwlock_unlock(&served->lock);
+    return has;
+}
