@@ -80,6 +80,20 @@ static json_t *outcome_view(const struct job *job, const struct why *why)
     return view;
 }
 
+/* The newest of them, in the order of time. */
+static json_t *losses_view(const struct why *why)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < why->run.loss_count; i++) {
+        const struct why_loss *loss = &why->run.losses[i];
+        json_array_append_new(list,
+                              json_pack("{s:o,s:o,s:o,s:o}", "at", view_time(loss->at_us), "worker",
+                                        view_text(loss->worker), "host", view_text(loss->host),
+                                        "detail", view_text(loss->detail)));
+    }
+    return list;
+}
+
 /* What is not known is null. */
 static void put_estimate(const struct why_facts *facts, json_t *view)
 {
@@ -106,8 +120,10 @@ static json_t *data_view(const struct why_facts *facts)
         put_estimate(facts, view);
     if (why->has_worker)
         json_object_set_new(view, "worker", owner_view(&why->worker));
+    if (job->losses > 0)
+        json_object_set_new(view, "losses", losses_view(why));
     if (job->status == JOB_RUNNING && why->since_us != 0) {
-        double ran_s = (double)(why->now_us - why->since_us) / 1e6;
+        double ran_s = (double)(why->now_us - why_run_since_us(facts)) / 1e6;
         json_object_set_new(view, "limitSeconds", json_integer(job->max_seconds));
         json_object_set_new(view, "leftSeconds", json_real((double)job->max_seconds - ran_s));
     }
@@ -151,6 +167,7 @@ enum err_code job_why(struct request *req, struct err *err)
         .most_seconds = req->web->cfg->limits_max_minutes * 60u,
         .grace_ms = req->web->cfg->worker_grace_ms,
         .stage_s = req->web->cfg->worker_stage_timeout_ms / 1000,
+        .max_losses = req->web->cfg->worker_max_losses,
     };
     why_tell(&facts, &text);
     if (text.starved)

@@ -76,6 +76,14 @@ const char *why_plural(uint32_t count)
     return count == 1 ? "" : "s";
 }
 
+void why_add_job_step(const struct why_facts *facts, struct buf *text, const char *what,
+                      const char *verb)
+{
+    char id[UUID_TEXT_SIZE];
+    next_step_add(text, facts->asker, next_step_role(facts->asker, facts->job->owner), what,
+                  "sluice %s %s", verb, uuid_text(&facts->job->id, id));
+}
+
 static why_tell_fn *const tellers[JOB_STATE_COUNT] = {
     [JOB_PENDING] = why_tell_active,        [JOB_PROCESSING_INPUTS] = why_tell_active,
     [JOB_STAGING_INPUTS] = why_tell_active, [JOB_STAGING_JOB] = why_tell_active,
@@ -89,5 +97,7 @@ static why_tell_fn *const tellers[JOB_STATE_COUNT] = {
 void why_tell(const struct why_facts *facts, struct buf *text)
 {
     tellers[facts->job->status](facts, text);
+    if (facts->job->status == JOB_FAILED && facts->job->condition == JOB_COND_POISON)
+        why_add_poison(facts, text);
     buf_add_text(text, ".");
 }

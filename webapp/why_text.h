@@ -19,6 +19,7 @@ struct why_facts {
     uint32_t most_seconds; /* that a job may ask for here */
     uint32_t grace_ms;     /* from SIGTERM to SIGKILL */
     uint32_t stage_s;      /* that an input may take */
+    uint32_t max_losses; /* of a job, as this service has it set */
 };
 
 /* Adds sentences, the last with its full stop; there is one for every state. */
@@ -26,5 +27,7 @@ void why_tell(const struct why_facts *facts, struct buf *text);
 /* When a job that waits for a slot is likely to start; 0: not known. Basis: the jobs before it, the
  * slots of workers that take jobs, and the median of what ran on its queue in the last hour. */
 MUST_USE int64_t why_estimate_us(const struct why_facts *facts);
+/* When the run that a job is at began; 0: not known. */
+MUST_USE int64_t why_run_since_us(const struct why_facts *facts);
 
 #endif

@@ -32,6 +32,11 @@ void why_add_meaning(const struct why_facts *facts, struct buf *text);
 void why_add_plain_reason(const struct why_facts *facts, struct buf *text);
 void why_add_reason(const struct why_facts *facts, struct buf *text); /* " (the reason)" */
 const char *why_plural(uint32_t count);
+/* A next step that the owner of the job and operators may take: "sluice VERB ID". */
+void why_add_job_step(const struct why_facts *facts, struct buf *text, const char *what,
+                      const char *verb);
+/* Of a job that was lost too often: with whom and when, and what to look at. */
+void why_add_poison(const struct why_facts *facts, struct buf *text);
 
 /* why_step.c: " (a from http://host/a; ...)" while inputs are fetched; a shortage of its host; who
  * asked to cancel it. Nothing if it is not so. */

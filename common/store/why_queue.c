@@ -7,8 +7,9 @@
     (2 * WHY_AHEAD_MAX) /* rows of waiting jobs that are looked at, of whatever queue */
 #define RUNS_MAX 400u   /* finished ones; half as many that failed */
 #define SUBJECT_SIZE 160
-#define CHANGE_SLACK_US INT64_C(2000000) /* between a row and the audit entry of the same change   \
-                                          */
+#define CHANGE_SLACK_US                                                                            \
+    INT64_C(2000000) /* between a row and the audit entry of the same change                       \
+                      */
 
 struct look {
     const char *tenant;

@@ -86,6 +86,8 @@ enum err_code why_store_read(struct store *store, const struct job *job, uint32_
         rc = why_queue_read(store, job->tenant, job->queue, lease_ms, &look.why.queue, err);
     if (rc == ERR_OK && job->status == JOB_PENDING)
         rc = why_queue_ahead(store, job, &look.why.queue, err);
+    if (rc == ERR_OK)
+        rc = why_run_read(store, job, &look.why.run, err);
     if (rc == ERR_OK && job->has_owner) {
         struct err gone = {0};
         rc = worker_store_get(store, job->tenant, &job->owner_worker, &look.why.worker, &gone);

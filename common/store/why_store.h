@@ -9,6 +9,7 @@
 #include "common/store/recovery_store.h"
 #include "common/store/store.h"
 #include "common/store/why_queue.h"
+#include "common/store/why_run.h"
 
 struct why_blocked {
     struct uuid recovery;
@@ -35,6 +36,7 @@ struct why {
     int64_t delayed_us;
     char delay[JOB_REASON_SIZE];
     struct why_queue queue;
+    struct why_run run;
     bool has_worker; /* the owner's row was found */
     struct worker_row worker;
     bool has_blocked;

@@ -2,6 +2,7 @@
 """What is said of jobs that wait, of queues, workers and losses: tests/support/explained_where.py."""
 
 import datetime
+import os
 import re
 import signal
 
@@ -9,6 +10,7 @@ import pytest
 
 from explained import explained
 from jobs import Traces
+from sluice import parent
 from waiting import wait_until
 
 SPAN = re.compile(r"has waited for \d+(\.\d)? (s|min)")
@@ -202,4 +204,132 @@ def test_a_silent_worker(site, web, ann, root):
         worker.signal(signal.SIGCONT)
     ann.wait_status(job, "FINISHED")
     assert worker.alive() and web.alive()
+    assert worker.stop() == 0
+
+
+# ---- jobs that a worker has, or had
+
+LATE = 30000  # a lease, of a service that is asked before it has passed
+
+
+def silence(site, name, seconds):
+    """The worker's last beat was so long ago."""
+    site.sql(f"UPDATE workers SET beat_at = UTC_TIMESTAMP(6) - INTERVAL {seconds} SECOND WHERE name = '{name}'")
+
+
+def test_a_host_that_is_lost(fresh, tmp_path):
+    """From the first missed beats over its death to the second run, and its end by poison."""
+    web = fresh.web()
+    ann, root = fresh.client(web), fresh.client(web, "root", "admin")
+    patient = fresh.client(fresh.web(name="patient", fleet_lease_ms=LATE))
+    traces = Traces(str(tmp_path / "t"))
+    worker = fresh.worker(name="wone", worker_max_losses=2)
+    host = root.get("/v1/workers").json["workers"][0]["host"]
+    job = ann.submit(*traces.command("a"), maxSeconds=40, name="nightly")
+    ann.wait_status(job, "RUNNING")
+    traces.wait_runs("a")
+    worker.kill9()
+    silence(fresh, "wone", 16)
+    with explained("worker killed, running job") as row:
+        row.said(why(patient, job), cause=["Its command runs for", f"on worker 'wone' of host {host}"],
+                 limit=["of its 40 s left", re.compile(r"has not been heard of for 1\d s and is declared dead after 30 s")],
+                 never=["takes the job over"])
+    with explained("host lost, running job") as row:
+        row.said(why(ann, job), cause=[f"Its worker 'wone' of host {host} has been silent for", "it is being declared dead"],
+                 limit=["longer than the lease of 2.0 s"],
+                 step=["would take the job over, and there is none. Ask an administrator of this site to start one."],
+                 never=["Its command runs", "takes the job over:"])
+        row.said(why(root, job), step=["Start one: 'sluice-worker --tenant acme --queue default'."])
+    fresh.worker("elsewhere", name="watcher")
+    wait_until("its death", lambda: fresh.count("workers", "state = 'dead'") == 1)
+    with explained("host lost, no other worker") as row:
+        row.said(why(ann, job), cause=[f"Its worker 'wone' of host {host} is dead"], limit=["was heard of"],
+                 step=["there is none. Ask an administrator"], never=["Its command runs", "takes the job over:"])
+    second_run(fresh, ann, job, host)
+    fresh.worker(name="wthree", worker_max_losses=2)
+    ann.wait_status(job, "FAILED")
+    with explained("poison") as row:
+        row.said(why(ann, job), cause=[f"with worker 'wone' of host {host} at", f"with worker 'wtwo' of host {host} at"],
+                 limit=["lost 2 times", "the limit is 2"], step=["See whether it takes its host's memory", f"'sluice resubmit {job}'"])
+
+
+def second_run(site, ann, job, host):
+    """A worker takes it over; the times of the first run were long ago."""
+    begun = "kind <> 'lost' AND seq < (SELECT s FROM (SELECT MAX(seq) AS s FROM job_events WHERE kind = 'lost') x)"
+    worker = site.worker(name="wtwo", worker_max_losses=2)
+    wait_until("the second run", lambda: site.count("job_events", "kind = 'lost'") == 1)
+    site.sql(f"UPDATE job_events SET at = at - INTERVAL 60 SECOND WHERE {begun}")
+    with explained("second run") as row:
+        row.said(wait_why(ann, job, "Its second run"),
+                 cause=["Its second run runs for", f"The first run was lost with worker 'wone' of host {host} at"],
+                 limit=["1 of 3 losses", re.compile(r"at \d\d:\d\d:\d\d UTC")], never=["takes the job over"])
+    with explained("second run, limit") as row:
+        answer = told(ann, job)
+        row.said(answer["why"], cause=["Its second run runs for"],
+                 limit=[re.compile(r"with (3\d|[12]?\d(\.\d)?) s of its 40 s left")], never=["over its limit"])
+    assert answer["data"]["limitSeconds"] == 40 and 0 < answer["data"]["leftSeconds"] <= 40
+    assert [(loss["worker"], loss["host"]) for loss in answer["data"]["losses"]] == [("wone", host)]
+    worker.kill9()
+
+
+def test_a_cancel_that_nobody_carries_out(fresh, tmp_path):
+    web = fresh.web()
+    ann, root = fresh.client(web), fresh.client(web, "root", "admin")
+    traces = Traces(str(tmp_path / "t"))
+    worker = fresh.worker(name="wgone")
+    job = ann.submit(*traces.command("a"))
+    ann.wait_status(job, "RUNNING")
+    worker.kill9()
+    root.cancel(job).expect(202)
+    with explained("cancelled, its worker is gone") as row:
+        row.said(wait_why(ann, job, "silent"), cause=["Its worker 'wgone'", "it is being declared dead", "root asked to cancel it",
+                                                      "it becomes CANCELLED when its worker is declared dead"],
+                 limit=[re.compile(r"cancel it \d+\.\d s ago"), "longer than the lease of 2.0 s"],
+                 step=["there is none. Ask an administrator"],
+                 never=["Its command runs", "when its worker has stopped it", "would take"])
+    fresh.worker(name="next")
+    ann.wait_status(job, "CANCELLED")
+
+
+def test_a_worker_that_hangs(fresh, tmp_path):
+    ann = fresh.client(fresh.web())
+    traces = Traces(str(tmp_path / "t"))
+    worker = fresh.worker(name="whang")
+    job = ann.submit(*traces.command("a"))
+    ann.wait_status(job, "RUNNING")
+    worker.signal(signal.SIGSTOP)
+    with explained("worker hangs, running job") as row:
+        row.said(wait_why(ann, job, "silent"), cause=["Its worker 'whang'", "its host hangs or is cut off"],
+                 limit=[re.compile(r"silent for \d+\.\d s, longer than the lease of 2\.0 s")],
+                 step=["there is none. Ask an administrator of this site to start one."], never=["Its command runs"])
+    worker.signal(signal.SIGCONT)
+
+
+def test_a_runner_that_dies(site, ann, root, tmp_path):
+    where = queue(root, "fragile")
+    traces = Traces(str(tmp_path / "t"))
+    worker = site.worker("fragile", slots=1)
+    job = busy(ann, traces, "a", where)
+    traces.wait_runs("a")
+    os.kill(parent(traces.wait_runs("a")[0]), signal.SIGKILL)
+    with explained("runner killed") as row:
+        row.said(wait_why(ann, job, "second run"), cause=["Its second run", "was lost when its runner died on worker 'fragile-1'"],
+                 limit=["1 of 3 losses", re.compile(r"at \d\d:\d\d:\d\d UTC")], never=["takes the job over"])
+    traces.open()
+    ann.wait_status(job, "FINISHED")
+    assert worker.stop() == 0
+
+
+def test_a_job_that_runs_longer_than_usual(site, ann, root, tmp_path):
+    where = queue(root, "usual")
+    traces = Traces(str(tmp_path / "t"))
+    worker = site.worker("usual", slots=1)
+    for _ in range(3):
+        ann.wait_status(ann.submit("true", name="nightly", **where), "FINISHED")
+    job = ann.submit(*traces.command("a"), name="nightly", **where)
+    with explained("longer than usual") as row:
+        row.said(wait_why(ann, job, "longer than usual"), cause=["That is longer than usual", "the last 3 jobs named 'nightly' of ann"],
+                 limit=[re.compile(r"took \d+\.\d s \(median\)")], step=[f"'sluice output {job} --follow'"])
+    traces.open()
+    ann.wait_status(job, "FINISHED")
     assert worker.stop() == 0

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """explained_where: rows of tests/scenario/test_explained.py: jobs that wait, queues, workers, losses."""
 
-from explained_row import Row
+from explained_row import NONE, Row
 
 ROWS = {
     # ---- jobs that wait for a slot
@@ -25,4 +25,29 @@ ROWS = {
     "silent worker": Row("a job waits, and its only worker is stopped for longer than a lease",
                          "the worker that is silent, its host", "its silence, the lease",
                          "look at its host, start another"),
+    # ---- jobs that a worker has, or had
+    "worker killed, running job": Row("a job runs, and its worker has missed beats",
+                                      "the worker, its host", "its silence, when it is declared dead", NONE),
+    "host lost, running job": Row("a job ran on a host that is lost, and no other worker is there",
+                                  "the worker is silent, and being declared dead", "its silence, the lease",
+                                  "start another worker"),
+    "host lost, no other worker": Row("the worker of a job was declared dead, and no other is there",
+                                      "the worker is dead, its host", "since when", "start another worker"),
+    "worker hangs, running job": Row("the worker of a job that runs was stopped for longer than a lease",
+                                     "its host hangs or is cut off", "its silence, the lease",
+                                     "start another worker"),
+    "second run": Row("a job was taken over after a loss",
+                      "it is the second run; the worker that the first was lost with",
+                      "when, how many losses of how many", NONE),
+    "second run, limit": Row("a job with a limit of time is in its second run",
+                             "the second run", "what is left of the limit is that of the second run", NONE),
+    "cancelled, its worker is gone": Row("a job is to be cancelled, and its worker is silent for longer than a lease",
+                                         "who cancelled it; it ends when the worker is declared dead",
+                                         "when it was cancelled; the lease", "start another worker"),
+    "runner killed": Row("a run was lost with the runner of its worker", "the runner died, on which worker",
+                         "when, how many losses of how many", NONE),
+    "poison": Row("a job was lost too often", "the workers that it was lost with, and when",
+                  "losses and their limit", "look at its memory and the hosts; resubmit"),
+    "longer than usual": Row("a job runs longer than those of its name", "it is longer than usual",
+                             "the median of the others", "look at its output"),
 }

@@ -24,8 +24,12 @@ static void begin(enum job_state status)
 
 static const char *told(enum bus_state broker)
 {
-    const struct why_facts facts = {
-        .job = &job, .why = &why, .broker = broker, .asker = &asker, .last_line = last_line};
+    const struct why_facts facts = {.job = &job,
+                                    .why = &why,
+                                    .broker = broker,
+                                    .asker = &asker,
+                                    .last_line = last_line,
+                                    .max_losses = 3};
     buf_clear(&text);
     why_tell(&facts, &text);
     assert_false(text.failed);
@@ -133,7 +137,8 @@ static void the_start_is_estimated_when_enough_is_known(void **unused)
                                    .ahead = 4,
                                    .runs = 3,
                                    .run_us = INT64_C(20000000)};
-    const struct why_facts facts = {.job = &job, .why = &why, .broker = BUS_UP, .asker = &asker};
+    const struct why_facts facts = {
+        .job = &job, .why = &why, .broker = BUS_UP, .asker = &asker, .max_losses = 3};
     assert_int_equal(why_estimate_us(&facts), why.now_us + INT64_C(45000000));
     has(told(BUS_UP), "A job took 20 s here (median of 3 that ended in the last hour): it should "
                       "start in about 45 s, at 03:34:05 UTC");
@@ -200,9 +205,67 @@ static void an_owned_job_names_its_worker(void **unused)
     has(told(BUS_UP), "over its limit of 1 s");
     job.cancel_requested = true;
     (void)snprintf(job.cancel_by, sizeof(job.cancel_by), "ann");
-    has(told(BUS_UP), "ann asked to cancel it");
+    has(told(BUS_UP), "ann asked to cancel it, and it ends when its worker has stopped it.");
     owned_by(WORKER_DEAD);
-    has(told(BUS_UP), "which is dead: another worker of queue 'long' takes the job over");
+    has(told(BUS_UP),
+        "Its worker 'w1' of host node7 is dead and was heard of 1.2 s ago. ann asked to "
+        "cancel it, and it becomes CANCELLED when its worker is declared dead, which "
+        "sluice-recovery and other workers do. There is nothing to do.");
+    job.cancel_requested = false;
+    has(told(BUS_UP), "takes the job over: there is nothing to do.");
+    why.queue.workers = 0;
+    has(told(BUS_UP), "Another worker of queue 'long' would take the job over, and there is none. "
+                      "Ask an administrator of this site to start one.");
+    why.has_worker = false;
+    has(told(BUS_UP), "Its worker is not known any more.");
+}
+
+static void a_silent_worker_is_told_by_its_lease(void **unused)
+{
+    (void)unused;
+    begin(JOB_RUNNING);
+    owned_by(WORKER_LIVE);
+    why.worker.beat_age_us = INT64_C(12000000);
+    has(told(BUS_UP), "which has not been heard of for 12 s and is declared dead after 20 s.");
+    why.worker.beat_age_us = INT64_C(26000000);
+    has(told(BUS_UP),
+        "Its worker 'w1' of host node7 has been silent for 26 s, longer than the lease "
+        "of 20 s: its host hangs or is cut off, and it is being declared dead.");
+    assert_null(strstr(told(BUS_UP), "Its command runs"));
+}
+
+static void a_second_run_has_its_own_time(void **unused)
+{
+    (void)unused;
+    begin(JOB_RUNNING);
+    owned_by(WORKER_LIVE);
+    why.since_us = why.now_us - INT64_C(49000000);
+    job.losses = 1;
+    why.run.loss_count = 1;
+    why.run.losses[0] = (struct why_loss){.at_us = why.now_us - INT64_C(4000000),
+                                          .worker = "w0",
+                                          .host = "node6",
+                                          .detail = "from worker 01, fence 1"};
+    has(told(BUS_UP),
+        "Its second run runs for 4.0 s, with 9 min of its 600 s left, on worker 'w1'");
+    has(told(BUS_UP),
+        ". The first run was lost with worker 'w0' of host node6 at 03:33:16 UTC (1 of "
+        "3 losses, then it fails).");
+    (void)snprintf(why.run.losses[0].detail, sizeof(why.run.losses[0].detail),
+                   "run 1: the run was ended by runner_lost");
+    has(told(BUS_UP), "was lost when its runner died on worker 'w0'");
+    job.losses = 11;
+    has(told(BUS_UP), "Its run 12 runs");
+    why.run.named = 4;
+    why.run.named_us = INT64_C(1100000);
+    has(told(BUS_UP),
+        "That is longer than usual: the last 4 jobs named '' of  took 1.1 s (median)");
+    begin(JOB_FAILED);
+    job.condition = JOB_COND_POISON;
+    job.losses = 1;
+    why.run.loss_count = 1;
+    why.run.losses[0] = (struct why_loss){.worker = "w0", .host = "node6"};
+    has(told(BUS_UP), "It was lost with worker 'w0' of host node6 at 1970-01-01 00:00 UTC. See");
 }
 
 static void a_held_job_names_its_cause_and_the_next_check(void **unused)
@@ -270,6 +333,8 @@ int main(void)
         TEST(a_user_is_told_whom_to_ask_and_an_administrator_the_command),
         TEST(a_job_that_no_free_slot_gets_is_said_to_be_sent_again),
         TEST(an_owned_job_names_its_worker),
+        TEST(a_silent_worker_is_told_by_its_lease),
+        TEST(a_second_run_has_its_own_time),
         TEST(a_held_job_names_its_cause_and_the_next_check),
         TEST(an_ended_job_says_how),
     };
