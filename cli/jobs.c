@@ -20,7 +20,6 @@ struct config_flag flags_jobs[] = {
     {.name = NULL},
 };
 struct config_flag flags_job[] = {{.name = NULL}};
-struct config_flag flags_why[] = {{.name = NULL}};
 struct config_flag flags_cancel[] = {{.name = NULL}};
 struct config_flag flags_resubmit[] = {{.name = NULL}};
 struct config_flag flags_whoami[] = {{.name = NULL}};
@@ -130,19 +129,6 @@ int cmd_job(struct cli *cli)
     (void)fputc('\n', stdout);
     cli_print_list(cli, json_object_get(events, "events"), columns, ARRAY_LEN(columns), "seq");
     return CLI_DONE;
-}
-
-int cmd_why(struct cli *cli)
-{
-    CLI_JSON_AUTO json_t *why = NULL;
-    int status = call_job(cli, "GET", cli->operands[0], "/why", &why);
-    if (status == CLI_DONE && cli->output == CLI_TABLE) {
-        cli_put(stdout, cli_text(why, "why"));
-        (void)fputc('\n', stdout);
-    } else if (status == CLI_DONE) {
-        cli_print_object(cli, why, "why");
-    }
-    return status;
 }
 
 int cmd_cancel(struct cli *cli)

@@ -42,9 +42,9 @@ void why_add_since(const struct why_facts *facts, struct buf *text)
 
 /* A sentence of the table of conditions becomes a part of ours: without its full stop and capital.
  */
-void why_add_meaning(const struct why_facts *facts, struct buf *text)
+void why_add_condition(enum job_condition condition, struct buf *text)
 {
-    const char *meaning = job_condition_meaning(facts->job->condition);
+    const char *meaning = job_condition_meaning(condition);
     size_t length = strlen(meaning);
     if (length == 0)
         return;
@@ -52,6 +52,11 @@ void why_add_meaning(const struct why_facts *facts, struct buf *text)
         (char)(meaning[0] >= 'A' && meaning[0] <= 'Z' ? meaning[0] + ('a' - 'A') : meaning[0]);
     (void)buf_add(text, &first, 1);
     (void)buf_add(text, meaning + 1, length - 1 - (meaning[length - 1] == '.'));
+}
+
+void why_add_meaning(const struct why_facts *facts, struct buf *text)
+{
+    why_add_condition(facts->job->condition, text);
 }
 
 void why_add_plain_reason(const struct why_facts *facts, struct buf *text)

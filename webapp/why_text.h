@@ -8,6 +8,7 @@
 #include "common/auth/auth.h"
 #include "common/base/buf.h"
 #include "common/bus/bus.h"
+#include "common/store/dead_store.h"
 #include "common/store/why_store.h"
 
 struct why_facts {
@@ -29,5 +30,23 @@ void why_tell(const struct why_facts *facts, struct buf *text);
 MUST_USE int64_t why_estimate_us(const struct why_facts *facts);
 /* When the run that a job is at began; 0: not known. */
 MUST_USE int64_t why_run_since_us(const struct why_facts *facts);
+
+/* ---- of what is no job: sentences without the last full stop -----------------------------------
+ */
+
+/* facts: of a job that would be submitted to the queue now. */
+void why_tell_queue(const struct why_facts *facts, struct buf *text);
+
+struct why_worker {
+    struct worker_row row;
+    struct why_queue queue; /* that it serves */
+    struct audit_act drain; /* "": not drained, or not known by whom */
+    uint32_t lease_ms;
+    const struct identity *asker;
+};
+void why_tell_worker(const struct why_worker *worker, struct buf *text);
+void why_tell_group(const struct recovery *group, const struct identity *asker, struct buf *text);
+void why_tell_dead(const struct dead_message *message, const struct identity *asker,
+                   struct buf *text);
 
 #endif

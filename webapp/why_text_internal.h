@@ -28,6 +28,7 @@ void why_add_clock(struct buf *text, int64_t at_us, int64_t now_us);
 /* " for 3.2 s": since it came to its state; nothing if that is not known. */
 void why_add_since(const struct why_facts *facts, struct buf *text);
 /* The condition as a part of a sentence. */
+void why_add_condition(enum job_condition condition, struct buf *text);
 void why_add_meaning(const struct why_facts *facts, struct buf *text);
 void why_add_plain_reason(const struct why_facts *facts, struct buf *text);
 void why_add_reason(const struct why_facts *facts, struct buf *text); /* " (the reason)" */

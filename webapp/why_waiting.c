@@ -292,3 +292,23 @@ void why_tell_waiting(const struct why_facts *facts, struct buf *text)
     add_estimate(facts, text);
     add_step(facts, text);
 }
+
+void why_tell_queue(const struct why_facts *facts, struct buf *text)
+{
+    const struct why_queue *queue = &facts->why->queue;
+    buf_addf(text, "%s%u job%s on queue '%s'", queue->ahead_more ? "At least " : "", queue->ahead,
+             queue->ahead == 1 ? " waits" : "s wait", facts->job->queue);
+    add_owners(queue, text);
+    if (hindrance_of(queue) == NOTHING)
+        add_busy(facts, text);
+    else
+        add_fleet(facts, text);
+    add_broker(facts, text);
+    add_disabled(queue, text);
+    if (queue->runs >= WHY_RUNS_LEAST) {
+        buf_add_text(text, ". A job took ");
+        why_add_span(text, queue->run_us);
+        buf_addf(text, " here (median of %u that ended in the last hour)", queue->runs);
+    }
+    add_step(facts, text);
+}

@@ -2,6 +2,7 @@
 """What is said of jobs that wait, of queues, workers and losses: tests/support/explained_where.py."""
 
 import datetime
+import json
 import os
 import re
 import signal
@@ -333,3 +334,98 @@ def test_a_job_that_runs_longer_than_usual(site, ann, root, tmp_path):
     traces.open()
     ann.wait_status(job, "FINISHED")
     assert worker.stop() == 0
+
+
+# ---- queues, workers, groups of held jobs, dead messages
+
+
+def said(site, client, name):
+    """What the command says of it."""
+    done = site.run("why", name, client=client)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_a_queue_and_its_worker(site, root, ann):
+    where = queue(root, "lonely")
+    job = ann.submit("true", **where)
+    with explained("why of a queue") as row:
+        row.said(said(site, ann, "lonely"), cause=["1 job waits on queue 'lonely' (1 of ann), and no worker serves this queue"],
+                 limit=["1 job"], step=["Ask an administrator of this site to start one."])
+        row.said(said(site, root, "lonely"), step=["'sluice-worker --tenant acme --queue lonely'"])
+    root.get("/v1/queues/nothing/why").expect(404)
+    worker = site.worker("lonely", name="hermit", slots=3)
+    ann.wait_status(job, "FINISHED")
+    found = next(row for row in root.get("/v1/workers").json["workers"] if row["name"] == "hermit")
+    with explained("why of a worker") as row:
+        row.said(said(site, ann, found["id"]), cause=[f"Worker 'hermit' of host {found['host']}, for queue 'lonely', is live"],
+                 limit=["of its 3 slots are busy (as of"], step=[NOTHING])
+        root.post(f"/v1/workers/{found['id']}/drain").expect(200)
+        row.said(said(site, ann, "hermit"), cause=["It was drained by root"], step=["Ask an operator of this site"])
+        row.said(said(site, root, "hermit"), step=[f"'sluice undrain {found['id']}'"])
+    assert worker.stop() == 0
+    with explained("why of a worker that is gone") as row:
+        row.said(said(site, root, found["id"]), cause=["is stopped", "No other worker serves queue 'lonely'"],
+                 limit=[re.compile(r"heard of \d+\.\d s ago")], step=["Start one: 'sluice-worker"], never=["is live"])
+    assert "there is no job, queue, worker" in site.run("why", "nothing", client=ann).stderr
+
+
+def test_a_worker_without_a_queue(site, root):
+    worker = site.worker("nosuchq")
+    found = next(row for row in root.get("/v1/workers").json["workers"] if row["queue"] == "nosuchq")
+    with explained("worker of no queue") as row:
+        row.said(said(site, root, found["id"]), cause=["Tenant acme has no queue 'nosuchq', so no job comes to it"],
+                 limit=["queue 'nosuchq'"], step=["Make the queue: 'sluice queue put nosuchq"])
+    assert worker.stop() == 0
+
+
+def test_a_group_of_held_jobs(site, root, ann):
+    root.put("/v1/apps/closed/1", {"command": ["true"]}).expect(201)
+    root.post("/v1/apps/closed/1/disable").expect(200)
+    worker = site.worker()
+    job = ann.submit(appId="closed", appVersion="1")
+    ann.wait_status(job, "BLOCKED")
+    group = told(ann, job)["data"]["blocked"]["recovery"]
+    with explained("why of a group") as row:
+        row.said(said(site, ann, group), cause=["1 job is held since", "its application is disabled"],
+                 limit=["in vain so far", re.compile(r"since \d\d:\d\d:\d\d UTC")], step=["Ask an operator of this site to put this right"])
+        row.said(said(site, root, group), step=[f"'sluice recovery check {group}'"])
+    ann.cancel(job).expect(200)
+    assert worker.stop() == 0
+
+
+def test_dead_messages(fresh):
+    root = fresh.client(fresh.web(), "root", "admin")
+    root.get("/v1/whoami").expect(200)
+    worker = fresh.worker()
+    fresh.reader("deadletter")
+    place = "sluice.acme.submit.default"
+    wait_until("it to receive", lambda: fresh.queues().get(place, (0, 0, 0))[2])
+    stranger = "01900000-0000-7000-8000-000000000001"
+    bodies = {"rubbish message": b"no json", "message of an unknown job":
+              json.dumps({"v": 1, "job": stranger, "epoch": 1}).encode()}
+    with fresh.amqp() as link:
+        for body in bodies.values():
+            link.publish("sluice.submit", place, body)
+    wait_until("both to be kept", lambda: fresh.count("dead_messages", "outcome IS NOT NULL") == 2)
+    for name, cause in (("rubbish message", "message is not JSON"), ("message of an unknown job", "there is no job of this id")):
+        message = next(one["id"] for one in root.get("/v1/dead-messages").json["deadMessages"] if cause in one["detail"])
+        with explained(name) as row:
+            row.said(said(fresh, root, message), cause=[f"Queue '{place}' of the broker gave this message up", cause],
+                     limit=[f"'{place}'"], step=[f"discard it: 'sluice dead discard {message}'"])
+    assert worker.stop() == 0
+
+
+def test_an_expired_message(fresh):
+    """A policy of the broker lets messages expire."""
+    web = fresh.web()
+    ann, root = fresh.client(web), fresh.client(web, "root", "admin")
+    fresh.reader("deadletter")
+    fresh.servers.rabbitmq.ctl("set_policy", "-p", fresh.vhost, "--apply-to", "queues", "ttl", "^sluice.acme.submit",
+                               '{"message-ttl": 200}')
+    job = ann.submit("true")
+    ann.wait_status(job, "FAILED")
+    message = wait_until("the message", lambda: root.get("/v1/dead-messages?state=settled").json["deadMessages"])[0]["id"]
+    with explained("expired message") as row:
+        row.said(said(fresh, root, message), cause=["it waited longer than a policy of the broker allows (message-ttl)", "Its job ended FAILED"],
+                 limit=["'sluice.acme.submit.default'"], step=["'rabbitmqctl list_policies'", f"'sluice resubmit {job}'"])

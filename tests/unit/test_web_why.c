@@ -205,7 +205,7 @@ static void an_owned_job_names_its_worker(void **unused)
     has(told(BUS_UP), "over its limit of 1 s");
     job.cancel_requested = true;
     (void)snprintf(job.cancel_by, sizeof(job.cancel_by), "ann");
-    has(told(BUS_UP), "ann asked to cancel it, and it ends when its worker has stopped it.");
+    has(told(BUS_UP), "ann asked to cancel it: it was sent SIGTERM");
     owned_by(WORKER_DEAD);
     has(told(BUS_UP),
         "Its worker 'w1' of host node7 is dead and was heard of 1.2 s ago. ann asked to "
