@@ -93,7 +93,11 @@ enum err_code app_get(struct request *req, struct err *err)
 {
     struct app_name name;
     enum err_code rc = name_of(req, &name, err);
-    return rc ? rc : reply_app(req, MHD_HTTP_OK, &name, err);
+    if (rc == ERR_OK)
+        rc = reply_app(req, MHD_HTTP_OK, &name, err);
+    if (rc == ERR_OK)
+        reply_unless_known(req);
+    return rc;
 }
 
 static enum err_code store_app(const struct request *req, const struct app_name *name,

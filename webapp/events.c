@@ -5,7 +5,29 @@
 
 #include "common/store/feed_store.h"
 #include "common/store/job_store.h"
+#include "common/store/queue_store.h"
 #include "common/store/retention_store.h"
+
+static const char *const kinds[] = {
+#define EVENT_KIND(text) text,
+#include "common/model/event_kind.def"
+#undef EVENT_KIND
+};
+
+#define EVENT_KIND(text) " " text
+static const char all_kinds[] =
+#include "common/model/event_kind.def"
+    ;
+#undef EVENT_KIND
+
+static bool is_kind(struct sv word)
+{
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        if (sv_is(word, kinds[i]))
+            return true;
+    }
+    return false;
+}
 
 static enum err_code add_type(struct listen_filter *filter, struct sv word, struct err *err)
 {
@@ -14,14 +36,11 @@ static enum err_code add_type(struct listen_filter *filter, struct sv word, stru
         filter->states |= 1u << state;
         return ERR_OK;
     }
-    for (size_t i = 0; i < word.len; i++) {
-        bool good =
-            (word.ptr[i] >= 'a' && word.ptr[i] <= 'z') || word.ptr[i] == '-' || word.ptr[i] == '_';
-        if (!good || word.len >= LISTEN_KIND_SIZE)
-            return err_set_at(err, ERR_INVALID, "?type",
-                              "'%.*s' is neither a state of a job nor a kind of event",
-                              (int)(word.len < 40 ? word.len : 40), word.ptr);
-    }
+    if (!is_kind(word))
+        return err_set_at(err, ERR_INVALID, "?type",
+                          "'%.*s' is neither a state of a job (FINISHED) nor a kind of event; "
+                          "there are%s",
+                          (int)(word.len < 40 ? word.len : 40), word.ptr, all_kinds);
     if (filter->kind_count == LISTEN_KINDS_MAX)
         return err_set_at(err, ERR_INVALID, "?type", "at most %d kinds of events",
                           LISTEN_KINDS_MAX);
@@ -48,6 +67,17 @@ static enum err_code read_types(const struct request *req, struct listen_filter 
     return ERR_OK;
 }
 
+static enum err_code check_queue(const struct request *req, const char *name, struct err *err)
+{
+    struct job_queue queue = {0};
+    enum err_code rc = queue_store_get(req->web->store, req->who.tenant, name, &queue, err);
+    job_queue_done(&queue);
+    if (rc != ERR_NOT_FOUND)
+        return rc;
+    err_clear(err);
+    return err_set_at(err, ERR_NOT_FOUND, "?queue", "there is no queue %s", name);
+}
+
 static enum err_code read_filter(const struct request *req, struct listen_filter *filter,
                                  struct err *err)
 {
@@ -58,7 +88,9 @@ static enum err_code read_filter(const struct request *req, struct listen_filter
         (text.len == 0 || !sv_copy(text, filter->queue, sizeof(filter->queue))))
         return err_set_at(err, ERR_INVALID, "?queue", "a queue's name has 1 to %d bytes",
                           QUEUE_NAME_SIZE - 1);
-    enum err_code rc = read_types(req, filter, err);
+    enum err_code rc = filter->queue[0] ? check_queue(req, filter->queue, err) : ERR_OK;
+    if (rc == ERR_OK)
+        rc = read_types(req, filter, err);
     if (rc || !uri_query(&req->uri, "job", &text))
         return rc;
     filter->has_job = true;

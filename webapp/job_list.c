@@ -41,8 +41,7 @@ static void reply_page(struct request *req, const struct job_search *search,
         json_array_append_new(jobs, job_view(list->items[i], false));
     if (list->more)
         cursor_write(&req->web->cursor_key, buf_sv(&search->name), &list->last, cursor);
-    reply_json(req, MHD_HTTP_OK,
-               json_pack("{s:o,s:o}", "jobs", jobs, "nextCursor", view_text(cursor)));
+    reply_json_tagged(req, json_pack("{s:o,s:o}", "jobs", jobs, "nextCursor", view_text(cursor)));
     if (cursor[0])
         reply_link(req, cursor);
 }

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #define BYTES_TYPE "application/octet-stream"
+#define NAME_LIMIT ((size_t)4096)
 
 /* ---- bytes ----------------------------------------------------------------------------------- */
 
@@ -124,6 +125,16 @@ enum err_code job_output(struct request *req, struct err *err)
 
 /* ---- an archived file ------------------------------------------------------------------------ */
 
+/* Saved, never shown: what a job wrote is nobody's page. */
+static void reply_name(struct request *req)
+{
+    BUF_AUTO struct buf text = BUF_INIT(NAME_LIMIT);
+    buf_add_text(&text, "attachment; filename*=UTF-8''");
+    uri_encode(req->uri.segments[req->uri.segment_count - 1], &text);
+    if (!text.failed)
+        reply_header(req, "Content-Disposition", buf_text(&text));
+}
+
 /* The parts of the path behind /files/, joined again; a part that holds a '/' was encoded to get
  * past the split and is refused. */
 static enum err_code file_path(const struct request *req, struct buf *ret_path, struct err *err)
@@ -161,7 +172,10 @@ enum err_code job_file(struct request *req, struct err *err)
     if (rc)
         return rc;
     if (size > 0)
-        return reply_file(req, &fd, size, err);
-    reply_nothing(req);
-    return ERR_OK;
+        rc = reply_file(req, &fd, size, err);
+    else
+        reply_nothing(req);
+    if (rc == ERR_OK && req->reply.status < MHD_HTTP_BAD_REQUEST)
+        reply_name(req);
+    return rc;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "webapp/job_search.h"
 
+#include "common/base/clock.h"
+
 #include "webapp/cursor.h"
 #include "webapp/web.h"
 
@@ -95,6 +97,18 @@ static const char all_states[] =
     ;
 #undef JOB_STATE
 
+/* Words for several states; 0: it is none. */
+static unsigned states_of(struct sv word)
+{
+    bool ended = sv_is(word, "ended");
+    unsigned states = 0;
+    if (!ended && !sv_is(word, "active"))
+        return 0;
+    for (int i = 0; i < JOB_STATE_COUNT; i++)
+        states |= (unsigned)(job_state_ends((enum job_state)i) == ended) << i;
+    return states;
+}
+
 /* "status=RUNNING,PENDING", and as often as one likes. */
 static enum err_code read_states(const struct request *req, unsigned *states, struct err *err)
 {
@@ -104,16 +118,42 @@ static enum err_code read_states(const struct request *req, unsigned *states, st
             const char *comma = memchr(list.ptr, ',', list.len);
             struct sv word = {list.ptr, comma ? (size_t)(comma - list.ptr) : list.len};
             enum job_state state;
-            if (!job_state_parse(word, &state))
+            unsigned several = states_of(word);
+            if (!several && !job_state_parse(word, &state))
                 return err_set_at(err, ERR_INVALID, "?status",
-                                  "'%.*s' is not a state of a job; there are%s",
+                                  "'%.*s' is not a state of a job; there are active ended%s",
                                   (int)(word.len < 40 ? word.len : 40), word.ptr, all_states);
-            *states |= 1u << state;
+            *states |= several ? several : 1u << state;
             size_t step = word.len + (comma != NULL);
             list = (struct sv){list.ptr + step, list.len - step};
         }
     }
     return ERR_OK;
+}
+
+static enum err_code read_time(const struct request *req, const char *name, int64_t *ret_us,
+                               struct err *err)
+{
+    struct sv text;
+    char pointer[32];
+    if (!uri_query(&req->uri, name, &text) || (clock_parse_rfc3339(text, ret_us) && *ret_us > 0))
+        return ERR_OK;
+    (void)snprintf(pointer, sizeof(pointer), "?%s", name);
+    return err_set_at(err, ERR_INVALID, pointer,
+                      "%s is a time after 1970 such as 2026-01-31T12:00:00Z (a + in it is %%2B)",
+                      name);
+}
+
+static enum err_code read_times(const struct request *req, struct job_query *query, struct err *err)
+{
+    enum err_code rc = read_time(req, "createdAfter", &query->created_after_us, err);
+    if (rc == ERR_OK)
+        rc = read_time(req, "createdBefore", &query->created_before_us, err);
+    if (rc == ERR_OK)
+        rc = read_time(req, "endedAfter", &query->ended_after_us, err);
+    if (rc == ERR_OK)
+        rc = read_time(req, "endedBefore", &query->ended_before_us, err);
+    return rc;
 }
 
 static enum err_code read_order(const struct request *req, enum job_order *ret_order,
@@ -194,8 +234,9 @@ static enum err_code read_filter(const struct request *req, struct job_search *s
 /* All that decides which jobs come in which order, except where the page begins. */
 static bool name_query(const struct request *req, struct job_search *search)
 {
-    static const char *const names[] = {"status", "owner",  "queue",  "name",
-                                        "appId",  "hidden", "filter", "orderBy"};
+    static const char *const names[] = {
+        "status", "owner",   "queue",        "name",          "appId",      "hidden",
+        "filter", "orderBy", "createdAfter", "createdBefore", "endedAfter", "endedBefore"};
     buf_addf(&search->name, "%s\n", req->who.tenant);
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         struct sv value;
@@ -248,6 +289,8 @@ enum err_code job_search_read(const struct request *req, struct job_search *ret_
         rc = request_flag(req, "hidden", &query->hidden_too, err);
     if (rc == ERR_OK)
         rc = read_states(req, &query->states, err);
+    if (rc == ERR_OK)
+        rc = read_times(req, query, err);
     if (rc == ERR_OK)
         rc = read_order(req, &query->order, err);
     if (rc == ERR_OK)

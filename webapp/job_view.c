@@ -124,6 +124,33 @@ static void put_text(char *ret_text, size_t size, const char *text)
     (void)snprintf(ret_text, size, "%s", text ? text : "");
 }
 
+/* What was sent in it is not sent back: a job may have megabytes of it. */
+static void put_request(json_t *view, json_t *take_request)
+{
+    size_t i = 0;
+    json_t *input = NULL;
+    json_t *inputs = json_array();
+    json_t *sizes = json_array();
+    json_array_foreach(json_object_get(take_request, "fileInputs"), i, input)
+    {
+        json_t *copy = json_copy(input);
+        const json_t *content = json_object_get(input, "content");
+        if (content)
+            json_array_append_new(sizes, json_pack("{s:O,s:I}", "targetPath",
+                                                   json_object_get(input, "targetPath"), "bytes",
+                                                   (json_int_t)json_string_length(content)));
+        (void)json_object_del(copy, "content");
+        json_array_append_new(inputs, copy);
+    }
+    json_t *shown = json_copy(take_request);
+    if (json_array_size(inputs) > 0)
+        (void)json_object_set(shown, "fileInputs", inputs);
+    json_object_set_new(view, "request", shown);
+    json_object_set_new(view, "inlineInputs", sizes);
+    json_decref(inputs);
+    json_decref(take_request);
+}
+
 /* request: taken; NULL leaves it out. */
 static json_t *whole_view(const struct job *job, json_t *request)
 {
@@ -134,7 +161,7 @@ static json_t *whole_view(const struct job *job, json_t *request)
                         json_pack("{s:o,s:o}", "stdout", stream_view(&job->out), "stderr",
                                   stream_view(&job->errs)));
     if (request)
-        json_object_set_new(view, "request", request);
+        put_request(view, request);
     json_object_set_new(view, "_links", links_view(job));
     return view;
 }

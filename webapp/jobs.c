@@ -66,7 +66,7 @@ enum err_code job_get(struct request *req, struct err *err)
         wait_s = req->web->cfg->web_wait_max_s;
     if (wait_s > 0 && !job_state_ends(job->status))
         return wait_for(req, job, (unsigned)wait_s, err);
-    reply_json(req, MHD_HTTP_OK, job_view(job, true));
+    reply_json_tagged(req, job_view(job, true));
     return ERR_OK;
 }
 

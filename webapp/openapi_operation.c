@@ -127,6 +127,12 @@ static void add_header(json_t *headers, const char *name, const char *component)
     json_object_set_new(headers, name, openapi_reference("headers", component));
 }
 
+static bool may_be_kept(const struct route *route, const json_t *source)
+{
+    return openapi_has_word(json_object_get(json_object_get(source, "x-statuses"), route->name),
+                            "304");
+}
+
 static json_t *headers_of(const struct route *route, const char *status, const json_t *source)
 {
     json_t *headers = json_object();
@@ -140,6 +146,11 @@ static json_t *headers_of(const struct route *route, const char *status, const j
     if (is_page || (openapi_has_word(json_object_get(source, "x-tagged"), route->answer) &&
                     strcmp(status, "204") != 0))
         add_header(headers, "ETag", "ETag");
+    else if (may_be_kept(route, source) &&
+             (strcmp(status, "200") == 0 || strcmp(status, "304") == 0))
+        add_header(headers, "ETag", "KeptETag");
+    if (route->id == ROUTE_job_file && *status == '2')
+        add_header(headers, "Content-Disposition", "Content-Disposition");
     if (strcmp(route->answer, "JobList") == 0)
         add_header(headers, "Link", "Link");
     if (strcmp(route->answer, "Bytes") == 0)

@@ -5,8 +5,12 @@
 #include "common/base/log.h"
 #include "common/base/spare.h"
 
+#include "common/base/openssl.h"
+
 #define JSON_TYPE "application/json"
 #define RETRY_AFTER_S "2"
+#define TAG_BYTES 16 /* of a hash */
+#define TAG_SIZE 48
 #define REAL_DIGITS 15 /* as many as any decimal number keeps: 4.376 is not 4.3760000000000003 */
 
 static void set_reply(struct request *req, struct reply reply)
@@ -45,6 +49,67 @@ static void reply_document(struct request *req, unsigned status, const char *typ
     char *text = root ? json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(REAL_DIGITS)) : NULL;
     json_decref(root);
     reply_bytes(req, status, type, text, text ? strlen(text) : 0);
+}
+
+/* If-None-Match compares weakly (RFC 9110, 13.1.2): W/ does not count. */
+static bool is_listed(struct sv list, struct sv tag)
+{
+    while (list.len > 0) {
+        const char *comma = memchr(list.ptr, ',', list.len);
+        struct sv one = {list.ptr, comma ? (size_t)(comma - list.ptr) : list.len};
+        size_t step = one.len + (comma != NULL);
+        list = (struct sv){list.ptr + step, list.len - step};
+        while (one.len > 0 && (*one.ptr == ' ' || *one.ptr == '\t'))
+            one = (struct sv){one.ptr + 1, one.len - 1};
+        while (one.len > 0 && (one.ptr[one.len - 1] == ' ' || one.ptr[one.len - 1] == '\t'))
+            one.len--;
+        if (one.len > 2 && memcmp(one.ptr, "W/", 2) == 0)
+            one = (struct sv){one.ptr + 2, one.len - 2};
+        if (sv_is(one, "*") || sv_eq(one, tag))
+            return true;
+    }
+    return false;
+}
+
+void reply_unless_known(struct request *req)
+{
+    char kept[TAG_SIZE];
+    const char *tag =
+        req->reply.response ? MHD_get_response_header(req->reply.response, "ETag") : NULL;
+    struct sv list = request_header(req, HEADER_IF_NONE_MATCH);
+    if (!tag || req->reply.status != MHD_HTTP_OK || list.len == 0)
+        return;
+    (void)snprintf(kept, sizeof(kept), "%s", tag);
+    if (!is_listed(list, sv_of(strncmp(kept, "W/", 2) == 0 ? kept + 2 : kept)))
+        return;
+    reply_empty(req, MHD_HTTP_NOT_MODIFIED);
+    reply_header(req, "ETag", kept);
+}
+
+/* Of the text: it changes with whatever is shown. */
+static bool tag_of(const char *text, size_t size, char *ret_tag)
+{
+    uint8_t hash[32];
+    if (!text || EVP_Digest(text, size, hash, NULL, EVP_sha256(), NULL) != 1)
+        return false;
+    size_t used = (size_t)snprintf(ret_tag, TAG_SIZE, "W/\"");
+    for (size_t i = 0; i < TAG_BYTES; i++)
+        used += (size_t)snprintf(ret_tag + used, TAG_SIZE - used, "%02x", hash[i]);
+    (void)snprintf(ret_tag + used, TAG_SIZE - used, "\"");
+    return true;
+}
+
+void reply_json_tagged(struct request *req, json_t *root)
+{
+    char tag[TAG_SIZE];
+    char *text = root ? json_dumps(root, JSON_COMPACT | JSON_REAL_PRECISION(REAL_DIGITS)) : NULL;
+    size_t size = text ? strlen(text) : 0;
+    bool tagged = tag_of(text, size, tag);
+    json_decref(root);
+    reply_bytes(req, MHD_HTTP_OK, JSON_TYPE, text, size);
+    if (tagged)
+        reply_header(req, "ETag", tag);
+    reply_unless_known(req);
 }
 
 void reply_json(struct request *req, unsigned status, json_t *root)

@@ -90,6 +90,10 @@ void request_done(struct request *req);
 
 /* Takes the reference to root. */
 void reply_json(struct request *req, unsigned status, json_t *root);
+/* 200 with a weak ETag of what it says, or 304 if the client has that. Takes the reference. */
+void reply_json_tagged(struct request *req, json_t *root);
+/* 304 in place of an answer whose ETag the client has sent in If-None-Match. */
+void reply_unless_known(struct request *req);
 void reply_text(struct request *req, unsigned status, const char *type, struct buf *take_text);
 void reply_empty(struct request *req, unsigned status);
 /* Of a stream: the reader may take as long as it likes. */

@@ -76,7 +76,11 @@ enum err_code system_get(struct request *req, struct err *err)
 {
     char id[SYSTEM_ID_SIZE];
     enum err_code rc = id_of(req, id, err);
-    return rc ? rc : reply_system(req, MHD_HTTP_OK, id, err);
+    if (rc == ERR_OK)
+        rc = reply_system(req, MHD_HTTP_OK, id, err);
+    if (rc == ERR_OK)
+        reply_unless_known(req);
+    return rc;
 }
 
 /* ---- the body -------------------------------------------------------------------------------- */

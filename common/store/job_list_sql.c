@@ -3,7 +3,8 @@
 
 #include <assert.h>
 
-#define PART_ARGS 9 /* of one state, beside those of the filter: tenant, place, state, limit... */
+#define PART_ARGS 13 /* of one state, beside those of the filter: tenant, place, state, limit...   \
+                      */
 
 static void add_arg(struct job_search_sql *search, struct db_arg arg)
 {
@@ -17,6 +18,30 @@ static void add_text(struct job_search_sql *search, const char *sql, const char 
         return;
     buf_add_text(&search->sql, sql);
     add_arg(search, db_text(value));
+}
+
+static void add_times(struct job_search_sql *search)
+{
+    const struct job_query *query = search->query;
+    const struct {
+        const char *sql;
+        int64_t at_us;
+    } bounds[] = {{" AND created_at > " AT_US, query->created_after_us},
+                  {" AND created_at < " AT_US, query->created_before_us},
+                  {" AND ended_at > " AT_US, query->ended_after_us},
+                  {" AND ended_at < " AT_US, query->ended_before_us}};
+    for (size_t i = 0; i < ARRAY_LEN(bounds); i++) {
+        if (!bounds[i].at_us)
+            continue;
+        buf_add_text(&search->sql, bounds[i].sql);
+        add_arg(search, db_i64(bounds[i].at_us));
+    }
+}
+
+static bool has_times(const struct job_query *query)
+{
+    return query->created_after_us || query->created_before_us || query->ended_after_us ||
+           query->ended_before_us;
 }
 
 static void add_states(struct job_search_sql *search, unsigned states)
@@ -62,8 +87,9 @@ static void add_filter(struct job_search_sql *search)
 
 bool job_search_in_stretches(const struct job_query *query)
 {
-    return query->stretch > 0 && (query->queue || query->name || query->app_id ||
-                                  query->where_sql || (query->owner && query->states));
+    return query->stretch > 0 &&
+           (query->queue || query->name || query->app_id || query->where_sql || has_times(query) ||
+            (query->owner && query->states));
 }
 
 /* Its order is that of the ids, and a stretch of it is read from one end to the other. */
@@ -100,6 +126,7 @@ static void add_conditions(struct job_search_sql *search, unsigned states)
     add_text(search, " AND name = ?", query->name);
     add_text(search, " AND app_id = ?", query->app_id);
     add_states(search, states);
+    add_times(search);
     if (!query->hidden_too)
         buf_add_text(&search->sql, " AND visible = 1");
     add_filter(search);

@@ -36,6 +36,10 @@ struct job_query {
     const char *app_id;
     unsigned states; /* bit per enum job_state; 0: any */
     bool hidden_too;
+    int64_t created_after_us; /* 0: any; the same for the next three */
+    int64_t created_before_us;
+    int64_t ended_after_us;
+    int64_t ended_before_us;
     const char *where_sql; /* NULL, or a condition made by filter_to_sql */
     const struct store_param *params;
     size_t param_count;

@@ -20,7 +20,7 @@ from witness import WITNESS, Exchange
 REPLIES = 300
 NOBODY = "01890000-0000-7000-8000-000000000000"
 NAMES = {"id": NOBODY, "name": "q.none", "version": "1", "owner": "nobody", "stream": "stdout",
-         "path": "a/b", "file": "none.js"}
+         "path": "a/b", "file": "none.js", "code": "SLUICE-9999"}
 
 
 @pytest.fixture(scope="module")

@@ -148,13 +148,24 @@ def test_a_listener_hears_of_his_own_tenant_only(site, web, ann, vic):
 
 
 @pytest.mark.parametrize("query,headers,pointer", [
-    ("type=NONE", {}, "?type"), ("type=a%20b", {}, "?type"), ("job=x", {}, "?job"),
+    ("type=NONE", {}, "?type"), ("type=finished", {}, "?type"), ("type=nonsense", {}, "?type"), ("type=a%20b", {}, "?type"), ("job=x", {}, "?job"),
     ("queue=", {}, "?queue"), ("after=x", {}, "?after"), ("after=99999999999", {}, "?after"),
     ("", {"Last-Event-ID": "x"}, "Last-Event-ID"),
     ("", {"Last-Event-ID": "99999999999"}, "Last-Event-ID"), ("what=1", {}, "?what")])
 def test_a_wish_that_makes_no_sense_is_refused(vic, query, headers, pointer):
     problem = vic.call("GET", f"/v1/events?{query}", headers=headers).problem(400)
     assert problem["errors"][0]["pointer"] == pointer
+
+
+def test_a_queue_that_nobody_knows_is_refused(vic):
+    assert "nonsense" in vic.get("/v1/events?queue=nonsense").problem(404)["detail"]
+
+
+def test_each_kind_that_is_in_the_history_can_be_asked_for(site, vic):
+    kinds = [row[0] for row in site.sql("SELECT DISTINCT kind FROM job_events")]
+    assert "submitted" in kinds and "claimed" in kinds
+    for kind in kinds:
+        Stream(vic, f"/v1/events?type={kind}").begun().close()
 
 
 def test_events_want_a_token(web, vic):

@@ -173,6 +173,7 @@ static void roles_are_as_they_were_decided(void **unused)
         {"audit_list", "admin", "admin"},
         {"whoami", "viewer", "viewer"},
         {"openapi", NULL, NULL},
+        {"error_page", NULL, NULL},
         {"livez", NULL, NULL},
         {"readyz", NULL, NULL},
         {"metrics", NULL, NULL},
