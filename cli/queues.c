@@ -4,6 +4,8 @@
 #include "cli/cli.h"
 #include "cli/request.h"
 
+#include "common/base/uuid.h"
+
 struct config_flag flags_queues[] = {CLI_WATCH_FLAG, {.name = NULL}};
 struct config_flag flags_queue_get[] = {{.name = NULL}};
 struct config_flag flags_queue_rm[] = {{.name = NULL}};
@@ -193,15 +195,21 @@ int cmd_queue_reroute(struct cli *cli)
     return CLI_DONE;
 }
 
-int cmd_explain(struct cli *cli)
+/* A request that is described, or a job that is there. */
+static bool names_job(const struct cli *cli)
 {
-    static const struct cli_column columns[] = {
-        {"PRIORITY", "priority"}, {"QUEUE", "queue"}, {"VERDICT", "verdict"},
-        {"FILTER", "filter"},     {"SEEN", "values"}, {"WHY", "explanation"},
-    };
+    struct uuid id;
+    return cli->operand_count == 1 && uuid_parse(sv_of(cli->operands[0]), &id);
+}
+
+static int ask_explain(struct cli *cli, json_t **ret_answer)
+{
     CLI_JSON_AUTO json_t *request = NULL;
-    CLI_JSON_AUTO json_t *answer = NULL;
     BUF_AUTO struct buf path = BUF_INIT(1024);
+    if (names_job(cli)) {
+        buf_addf(&path, "/v1/jobs/%s/explain", cli->operands[0]);
+        return cli_call(cli, "GET", buf_text(&path), NULL, ret_answer);
+    }
     buf_add_text(&path, "/v1/queues:explain");
     if (cli_has(cli, "as")) {
         buf_add_text(&path, "?owner=");
@@ -209,14 +217,33 @@ int cmd_explain(struct cli *cli)
     }
     int status = request_build(cli, &request);
     if (status == CLI_DONE)
-        status = cli_call(cli, "POST", buf_text(&path), request, &answer);
+        status = cli_call(cli, "POST", buf_text(&path), request, ret_answer);
+    return status;
+}
+
+int cmd_explain(struct cli *cli)
+{
+    static const struct cli_column columns[] = {
+        {"PRIORITY", "priority"}, {"QUEUE", "queue"}, {"VERDICT", "verdict"},
+        {"FILTER", "filter"},     {"SEEN", "values"}, {"WHY", "explanation"},
+    };
+    CLI_JSON_AUTO json_t *answer = NULL;
+    int status = ask_explain(cli, &answer);
     if (status != CLI_DONE)
         return status;
     if (cli->output != CLI_TABLE) {
         cli_print_object(cli, answer, "queue");
         return CLI_DONE;
     }
-    (void)printf("queue: %s\n\n", cli_text(answer, "queue"));
+    (void)printf("queue: %s\n", cli_text(answer, "queue"));
+    if (names_job(cli)) {
+        (void)fputs("at submission: ", stdout);
+        cli_put(stdout, cli_text(answer, "submitted"));
+        (void)fputs("\nit would go now to: ", stdout);
+        cli_put(stdout, cli_text(answer, "now"));
+        (void)fputc('\n', stdout);
+    }
+    (void)fputc('\n', stdout);
     cli_print_list(cli, json_object_get(answer, "filters"), columns, ARRAY_LEN(columns), "queue");
     return CLI_DONE;
 }

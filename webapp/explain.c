@@ -119,3 +119,44 @@ enum err_code queue_explain(struct request *req, struct err *err)
                          "owner", owner, "filters", tried_view(routing, &row.row, chosen, all)));
     return ERR_OK;
 }
+
+/* ---- of a job that is there ------------------------------------------------------------------ */
+
+/* Its first event has what decided then; the filters are as they are now. */
+static enum err_code first_detail(const struct request *req, const struct job *job,
+                                  json_t **ret_text, struct err *err)
+{
+    struct job_event_list events = {0};
+    enum err_code rc = job_store_events(req->web->store, req->who.tenant, &job->id,
+                                        (struct job_event_page){.limit = 1}, &events, err);
+    if (rc == ERR_OK)
+        *ret_text = view_text(events.count > 0 ? events.items[0].detail : NULL);
+    free(events.items);
+    return rc;
+}
+
+enum err_code job_explain(struct request *req, struct err *err)
+{
+    AUTO(job_free) struct job *job = NULL;
+    AUTO(job_request_free) struct job_request *request = NULL;
+    AUTO(routing_put) struct routing *routing = NULL;
+    struct routing_row row;
+    json_t *submitted = NULL;
+    enum err_code rc = job_of_path(req, &job, err);
+    if (rc == ERR_OK)
+        rc = job_request_parse(sv_of(job->request), &request, err);
+    if (rc == ERR_OK)
+        rc = router_get(req->web->router, req->who.tenant, &routing, err);
+    if (rc == ERR_OK)
+        rc = first_detail(req, job, &submitted, err);
+    if (rc)
+        return rc;
+    routing_row_init(&row, request, req->who.tenant, job->owner, job->created_us);
+    const struct routing_queue *chosen = routing_choose(routing, &row.row);
+    reply_json(req, MHD_HTTP_OK,
+               json_pack("{s:s,s:s,s:o,s:o,s:o}", "queue", job->queue, "owner", job->owner,
+                         "submitted", submitted, "now",
+                         view_text(chosen ? chosen->queue.name : NULL), "filters",
+                         tried_view(routing, &row.row, chosen, true)));
+    return ERR_OK;
+}

@@ -29,7 +29,7 @@ enum err_code job_resubmit(struct request *req, struct err *err)
     SUBMISSION_AUTO struct submission submission = {0};
     struct job_new job;
     struct job_submitted done = {0};
-    char detail[64];
+    char detail[64 + ROUTED_SIZE];
     char id[UUID_TEXT_SIZE];
     enum err_code rc = job_of_path_to_change(req, &old, err);
     if (rc == ERR_OK)
@@ -38,7 +38,8 @@ enum err_code job_resubmit(struct request *req, struct err *err)
         rc = prepare_again(req, old, &submission, err);
     if (rc)
         return rc;
-    (void)snprintf(detail, sizeof(detail), "resubmitted from %s", uuid_text(&old->id, id));
+    (void)snprintf(detail, sizeof(detail), "resubmitted from %s, %s", uuid_text(&old->id, id),
+                   submission.routed);
     submission_to_job(req, &submission, &job);
     job.detail = detail;
     rc = job_store_submit(req->web->store, &job, &done, err);

@@ -145,6 +145,7 @@ static enum err_code choose_queue(const struct request *req, bool named_limit,
         return err_set(err, ERR_STATE, "no filter takes this job, and the queue %s is disabled",
                        QUEUE_DEFAULT);
     submission->queue = &queue->queue;
+    routed_text(submission->routing, &row.row, queue, submission->routed);
     uint32_t most = queue->queue.max_seconds;
     if (most == 0 || request->max_seconds <= most)
         return ERR_OK;
@@ -218,6 +219,7 @@ void submission_to_job(const struct request *req, const struct submission *submi
         .idempotency_key = submission->key[0] ? submission->key : NULL,
         .hooks = submission->hooks,
         .hook_count = submission->hook_count,
+        .detail = submission->routed,
     };
     memcpy(ret_job->body_hash, submission->hash, sizeof(ret_job->body_hash));
 }

@@ -9,6 +9,7 @@
 #include "common/store/job_store.h"
 #include "webapp/allowance.h"
 #include "webapp/request.h"
+#include "webapp/routed.h"
 #include "webapp/web.h"
 
 /* The id in the path; ERR_NOT_FOUND if it is none. */
@@ -36,6 +37,7 @@ struct submission {
     char key[129];    /* "" for none */
     struct job_new_hook hooks[HOOK_PER_JOB_MAX];
     size_t hook_count;
+    char routed[ROUTED_SIZE]; /* why it goes to its queue, for its first event */
 };
 void submission_done(struct submission *submission);
 #define SUBMISSION_AUTO __attribute__((cleanup(submission_done)))

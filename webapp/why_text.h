@@ -20,7 +20,7 @@ struct why_facts {
     uint32_t most_seconds; /* that a job may ask for here */
     uint32_t grace_ms;     /* from SIGTERM to SIGKILL */
     uint32_t stage_s;      /* that an input may take */
-    uint32_t max_losses; /* of a job, as this service has it set */
+    uint32_t max_losses;   /* of a job, as this service has it set */
 };
 
 /* Adds sentences, the last with its full stop; there is one for every state. */

@@ -282,6 +282,16 @@ static void add_step(const struct why_facts *facts, struct buf *text)
         next_step_add(text, facts->asker, ROLE_ADMIN, "look at the broker", "sluice doctor");
 }
 
+static void add_routed(const struct why_facts *facts, struct buf *text)
+{
+    const char *routed = facts->why->run.routed;
+    char id[UUID_TEXT_SIZE];
+    const char *to = strstr(routed, "to queue '"); /* behind "resubmitted from" */
+    if (to)
+        buf_addf(text, ". It went %s ('sluice explain %s' tells more)", to,
+                 uuid_text(&facts->job->id, id));
+}
+
 void why_tell_waiting(const struct why_facts *facts, struct buf *text)
 {
     add_place(facts, text);
@@ -290,6 +300,7 @@ void why_tell_waiting(const struct why_facts *facts, struct buf *text)
     add_broker(facts, text);
     add_disabled(&facts->why->queue, text);
     add_estimate(facts, text);
+    add_routed(facts, text);
     add_step(facts, text);
 }
 

@@ -45,7 +45,11 @@ static enum err_code read_run(struct txn *txn, void *ctx, struct err *err)
     const struct job *job = look->job;
     enum err_code rc = ERR_OK;
     look->run = (struct why_run){0};
-    if (job->losses > 0)
+    bool found = false;
+    if (job->status == JOB_PENDING)
+        rc = db_one(txn->db, DB_WHY_ROUTED, DB_ARGS(db_uuid(&job->id)),
+                    DB_COLS(COL_TEXT(look->run.routed)), &found, err);
+    if (rc == ERR_OK && job->losses > 0)
         rc = read_losses(txn, look, err);
     if (rc == ERR_OK && job->status == JOB_RUNNING)
         rc = read_named(txn, look, err);

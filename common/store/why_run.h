@@ -19,6 +19,7 @@ struct why_loss {
 };
 
 struct why_run {
+    char routed[JOB_REASON_SIZE]; /* of a job that waits: why it went to its queue; "": not known */
     struct why_loss losses[WHY_LOSSES_MAX]; /* the newest, in the order of time */
     size_t loss_count;
     uint32_t named;   /* runs of its owner's jobs with its name that finished; of the newest only */

@@ -429,3 +429,41 @@ def test_an_expired_message(fresh):
     with explained("expired message") as row:
         row.said(said(fresh, root, message), cause=["it waited longer than a policy of the broker allows (message-ttl)", "Its job ended FAILED"],
                  limit=["'sluice.acme.submit.default'"], step=["'rabbitmqctl list_policies'", f"'sluice resubmit {job}'"])
+
+
+# ---- which queue a job went to
+
+
+def explain(site, client, job):
+    done = site.run("explain", job, client=client)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_where_a_job_went(site, root, ann):
+    where = queue(root, "vast")
+    job = ann.submit("true", **where)
+    given = root.get("/v1/queues/vast").json
+    changed = {"priority": given["priority"], "filter": "'huge' IN tags"}
+    root.put("/v1/queues/vast", changed).expect(200)
+    with explained("filter changed since") as row:
+        row.said(why(ann, job), cause=["It went to queue 'vast' by its filter (version 1): 'vast' IN tags"], limit=["version 1"],
+                 step=[f"'sluice explain {job}'"])
+        row.said(explain(site, ann, job), cause=["queue: vast", "it would go now to: default"], limit=["(version 1): 'vast' IN tags"])
+    ann.cancel(job).expect(200)
+    typo = ann.submit("true", tags=["hugee"])
+    with explained("typo in a tag") as row:
+        row.said(explain(site, ann, typo), cause=["at submission: to queue 'default': no filter was true"],
+                 limit=["'huge' IN tags", '"hugee"'])
+    ann.cancel(typo)
+    root.put("/v1/queues/vast", changed | {"enabled": False}).expect(200)
+    away = ann.submit("true", tags=["huge"])
+    with explained("disabled queue, new job") as row:
+        row.said(explain(site, ann, away),
+                 cause=["to queue 'default': no filter was true; queue 'vast' would take it, but is disabled"], limit=["disabled"])
+    again = ann.post(f"/v1/jobs/{away}/resubmit").expect(201).json["id"]
+    first = ann.get(f"/v1/jobs/{again}/events").json["events"][0]["detail"]
+    assert first.startswith(f"resubmitted from {away}, to queue 'default'"), first
+    for one in (away, again):
+        ann.cancel(one)
+    site.stranger(site.processes[0]).get(f"/v1/jobs/{job}/explain").expect(404)

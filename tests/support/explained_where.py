@@ -67,4 +67,12 @@ ROWS = {
                                      "the queue", "discard it"),
     "expired message": Row("a policy of the broker let the message of a job expire",
                            "a policy (message-ttl); its job failed", "the queue", "take the policy away, resubmit"),
+    # ---- which queue a job went to
+    "filter changed since": Row("a job waits on a queue whose filter was changed since",
+                                "the filter that took it then; where it would go now", "the filter and its version",
+                                "sluice explain tells more"),
+    "typo in a tag": Row("a job with a misspelt tag went to default", "no filter was true",
+                         "each filter, and what it read", NONE),
+    "disabled queue, new job": Row("a job went to default since its queue is disabled",
+                                   "the queue that would take it is disabled", "its name", NONE),
 }

@@ -111,6 +111,7 @@ static void roles_are_as_they_were_decided(void **unused)
         {"job_get", "viewer", "viewer"},
         {"job_events", "viewer", "viewer"},
         {"job_why", "viewer", "viewer"},
+        {"job_explain", "viewer", "viewer"},
         {"job_output", "viewer", "viewer"},
         {"job_files", "viewer", "viewer"},
         {"job_file", "viewer", "viewer"},
