@@ -97,6 +97,10 @@ int cli_act_on_each(struct cli *cli, const char *base, const char *what, const c
 int cli_problem(const struct cli *cli, const struct http_answer *answer);
 struct http *cli_http(struct cli *cli); /* NULL after telling why */
 
+/* Puts the ids in place of operands that are a part of an id, or a worker's name. A part of four
+ * characters or more, with which one id of the newest 1000 begins or ends. */
+MUST_USE int ids_resolve(struct cli *cli);
+
 /* Adds text to a URL, percent-encoded (RFC 3986 unreserved characters stay). */
 void cli_url_add(struct buf *url, const char *text);
 

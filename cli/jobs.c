@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* jobs, job, why, cancel, resubmit, whoami. */
+/* jobs, job, why, resubmit, whoami. */
 
 #include "cli/cli.h"
 
@@ -20,7 +20,6 @@ struct config_flag flags_jobs[] = {
     {.name = NULL},
 };
 struct config_flag flags_job[] = {{.name = NULL}};
-struct config_flag flags_cancel[] = {{.name = NULL}};
 struct config_flag flags_resubmit[] = {{.name = NULL}};
 struct config_flag flags_whoami[] = {{.name = NULL}};
 
@@ -129,23 +128,6 @@ int cmd_job(struct cli *cli)
     (void)fputc('\n', stdout);
     cli_print_list(cli, json_object_get(events, "events"), columns, ARRAY_LEN(columns), "seq");
     return CLI_DONE;
-}
-
-int cmd_cancel(struct cli *cli)
-{
-    int worst = CLI_DONE;
-    for (int i = 0; i < cli->operand_count; i++) {
-        CLI_JSON_AUTO json_t *job = NULL;
-        int status = call_job(cli, "POST", cli->operands[i], "/cancel", &job);
-        if (status == CLI_DONE && cli->output == CLI_JSON)
-            cli_print_object(cli, job, "id");
-        else if (status == CLI_DONE)
-            (void)printf("%s %s\n", cli->operands[i],
-                         strcmp(cli_text(job, "status"), "CANCELLED") == 0 ? "CANCELLED"
-                                                                           : "cancelling");
-        worst = status > worst ? status : worst;
-    }
-    return worst;
 }
 
 int cmd_resubmit(struct cli *cli)

@@ -131,6 +131,9 @@ static int run_command(struct cli *cli, struct config_args *args)
     if (cli->operand_count < cli->command->least || cli->operand_count > cli->command->most)
         return cli_fail(CLI_USAGE, "usage: sluice %s [flags] %s", cli->command->name,
                         cli->command->operands);
+    int status = ids_resolve(cli);
+    if (status != CLI_DONE)
+        return status;
     return cli_has(cli, "watch") ? watch(cli) : cli->command->run(cli);
 }
 
