@@ -91,3 +91,19 @@ export async function visit(page, place, text) {
   else await page.locator("main h1").first().waitFor();
   await page.locator(".loading").first().waitFor({ state: "detached" });
 }
+
+/** A screen by the navigation. */
+export async function screen(page, name) {
+  await page.getByRole("navigation").getByRole("link", { name, exact: true }).click();
+  await page.getByRole("heading", { name, level: 1, exact: true }).waitFor();
+}
+
+export async function press(page, name) {
+  await page.getByRole("button", { name, exact: true }).first().click();
+}
+
+/** Says yes to the question that is open. */
+export async function confirm(page, name) {
+  await page.getByRole("dialog").getByRole("button", { name, exact: true }).click();
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+}

@@ -6,13 +6,14 @@ import json
 import pytest
 
 import browser
+from receiver import Receiver
 from servers import free_port
 from waiting import wait_until
 
 BLOCKED = 500
 FAST = {"recovery_tick_ms": 200, "recovery_ramp_pause_ms": 50, "recovery_first_test_ms": 100,
         "recovery_connection_failed": "constant every=1h",
-        "recovery_application_unavailable": "constant every=1h"}
+        "recovery_application_unavailable": "constant every=1h", "webhook_allow_networks": "127.0.0.0/8"}
 TICKS = "i=0; while :; do i=$((i + 1)); echo tick $i; sleep 0.2; done"
 HELLOS = ("hello-0", "hello-1")
 
@@ -27,12 +28,20 @@ def fixture_admin(site, web):
     return site.client(web, "admin", "admin")
 
 
+@pytest.fixture(scope="module", name="receiver")
+def fixture_receiver():
+    with Receiver() as receiver:
+        yield receiver
+
+
 @pytest.fixture(scope="module", name="ids")
-def fixture_ids(site, web, admin):
+def fixture_ids(site, web, admin, receiver):
     """A site with something on every screen; the ids of what the tests look at."""
     for kind in ("alternate", "deadletter"):
         site.reader(kind)
     site.reader("recovery", **FAST)
+    site.reader("webhook", **FAST)
+    admin.put("/v1/subscriptions/portal", {"url": receiver.url, "description": "the portal"}).expect(201)
     admin.put_queue("quick", 20, "maxMinutes <= 5 AND NOT 'slow' IN tags").expect(201)
     admin.put_queue("slow", 10, "'slow' IN tags").expect(201)
     site.worker(slots=8, name="worker-one", **FAST)
@@ -47,6 +56,11 @@ def fixture_ids(site, web, admin):
     admin.post("/v1/apps/blast/2/disable").expect(200)
     for n in range(3):
         admin.submit(name=f"search-{n}", appId="blast", appVersion="2")
+    admin.put("/v1/systems/west", {"maxActive": 100, "description": "the cluster"}).expect(201)
+    admin.post("/v1/systems/west/disable").expect(200)
+    for owner, most in (("ann", 20), ("*", 500)):
+        admin.put(f"/v1/quotas/{owner}", {"maxActive": most}).expect(201)
+    ids["held"] = admin.submit("true", name="held", systemId="west")
     ids["waiting"] = admin.submit("true", name="patient", tags=["slow"])
     ids["failed"] = admin.submit("sh", "-c", "echo it broke >&2; exit 3", name="broken")
     ids["done"] = admin.submit("sh", "-c", "echo all good", name="good")
@@ -57,15 +71,23 @@ def fixture_ids(site, web, admin):
                          content_type="application/json", message_id=name)
         link.publish("sluice.submit", "sluice.acme.submit.gone", b"\xff\x00\x01", message_id="bytes")
     wait_until(lambda: f"the blocked jobs, {site.count('job_blocked')} are there",
-               lambda: site.count("job_blocked") == BLOCKED + 3, 60, 0.3)
+               lambda: site.count("job_blocked") == BLOCKED + 4, 60, 0.3)
     wait_until("the dead messages", lambda: site.count("dead_messages", "outcome IS NOT NULL") == 3)
     admin.wait_status(ids["running"], "RUNNING")
     admin.wait_end(ids["failed"])
     admin.wait_end(ids["done"])
     causes = admin.get("/v1/recovery").expect(200).json["recovery"]
     ids["group"] = max(causes, key=lambda cause: cause["blocked"])["id"]
+    ids["disabled"] = next(cause["id"] for cause in causes if cause["tester"] == "system_enabled")
+    ids["delivery"] = wait_until("what the receiver was sent", lambda: delivered(admin, ids["failed"]))
     ids["message"] = dead_messages(admin)["hello-0"]["id"]
     return ids
+
+
+def delivered(admin, job):
+    """The delivery of the end of this job, once it was accepted."""
+    path = f"/v1/deliveries?job={job}&state=delivered"
+    return next((one["id"] for one in admin.get(path).expect(200).json["deliveries"]), None)
 
 
 def dead_messages(admin):
@@ -84,6 +106,10 @@ def test_nobody_is_offered_what_would_be_refused(site, web, ids):
 
 def test_the_keyboard_alone_is_enough(site, web, ids):
     print(browser.run("keyboard.mjs", site, web, ids=ids))
+
+
+def test_resources_are_made_changed_switched_and_deleted(site, web, ids):
+    print(browser.run("resources.mjs", site, web, ids=ids))
 
 
 def test_the_walk_by_visible_text_alone(site, web, admin, ids):

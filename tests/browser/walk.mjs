@@ -1,23 +1,9 @@
 // SPDX-License-Identifier: MIT
 // What administrators come for, found by what can be read on the page and nothing else.
 import { createServer } from "node:http";
-import { check, close, given, open, run } from "./page.mjs";
+import { check, close, confirm, given, open, press, run, screen } from "./page.mjs";
 
 const { ids } = given;
-
-async function screen(page, name) {
-  await page.getByRole("navigation").getByRole("link", { name }).click();
-  await page.getByRole("heading", { name, level: 1 }).waitFor();
-}
-
-async function press(page, name) {
-  await page.getByRole("button", { name, exact: true }).first().click();
-}
-
-async function confirm(page, name) {
-  await page.getByRole("dialog").getByRole("button", { name, exact: true }).click();
-  await page.getByRole("dialog").waitFor({ state: "detached" });
-}
 
 async function whyDoesThisJobWait(page) {
   await screen(page, "Jobs");

@@ -35,6 +35,8 @@ function objectType(schema, indent) {
 function typeOf(schema, indent) {
   if (schema.$ref) return schema.$ref.split("/").pop();
   if (schema.oneOf && !schema.type) return schema.oneOf.map((one) => typeOf(one, indent)).join(" | ");
+  if (schema.allOf)
+    return [...schema.allOf.map((one) => typeOf(one, indent)), ...(schema.properties ? [objectType(schema, indent)] : [])].join(" & ");
   if (schema.enum) return schema.enum.map(quote).join(" | ");
   if ("const" in schema) return quote(schema.const);
   if (Array.isArray(schema.type))

@@ -94,14 +94,14 @@ function Controls(): JSX.Element {
 }
 
 function Content({ screen }: { screen: Screen | null }): JSX.Element {
-  const id = place.value.parts[1];
+  const id = place.value.parts.slice(1).join("/"); // of an application: ID/VERSION
   if (!screen)
     return (
       <Empty title="There is no such screen, or your role does not show it.">
         <p>The screens that you may see are listed in the navigation.</p>
       </Empty>
     );
-  if (id !== undefined && screen.one) return <screen.one key={id} id={id} />;
+  if (id && screen.one) return <screen.one key={id} id={id} />;
   return <screen.list key={screen.path} />;
 }
 

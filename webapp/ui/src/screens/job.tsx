@@ -12,6 +12,7 @@ import { Condition, State } from "../view/state";
 import { Lasted, span, Time } from "../view/time";
 import { JobActs } from "./job_acts";
 import { JobOutput, saveAs } from "./job_output";
+import { CauseLink } from "./recovery_cause";
 import { Timeline } from "./job_timeline";
 
 const EVENTS = 200;
@@ -34,10 +35,10 @@ async function load(id: string, signal: AbortSignal): Promise<Whole> {
 
 function facts(job: Job): readonly Detail[] {
   return [
-    ["Queue", job.queue],
+    ["Queue", <a href={href(["queues", job.queue])}>{job.queue}</a>],
     ["Owner", job.owner],
-    ["Application", job.appId ? `${job.appId} ${job.appVersion ?? ""}` : null],
-    ["System", job.systemId],
+    ["Application", job.appId && <a href={href(["apps", job.appId, job.appVersion ?? ""])}>{`${job.appId} ${job.appVersion ?? ""}`}</a>],
+    ["System", job.systemId && <a href={href(["systems", job.systemId])}>{job.systemId}</a>],
     ["Reason", job.condition && <Condition of={job.condition} />],
     ["Detail", job.reason, true],
     ["Exit", job.exitCode ?? (job.signal ? `signal ${job.signal}` : null)],
@@ -55,14 +56,14 @@ function facts(job: Job): readonly Detail[] {
 }
 
 function Reason({ whole }: { whole: Whole }): JSX.Element {
-  const group = whole.why.data.blocked?.recovery;
+  const blocked = whole.why.data.blocked;
   return (
     <p class="why">
       {whole.why.why}
-      {group && (
+      {blocked && (
         <>
           {" "}
-          <a href={href(["recovery", group])}>The group that holds it</a>
+          <CauseLink cause={blocked} /> <a href={href(["recovery", blocked.recovery])}>The group that holds it</a>
         </>
       )}
     </p>

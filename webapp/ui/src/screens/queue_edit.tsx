@@ -9,6 +9,7 @@ import { useLive } from "../live";
 import { go, href } from "../route";
 import { Details } from "../view/details";
 import { ask, tell } from "../view/dialog";
+import { NumberField } from "../view/fields";
 import { FilterBox, useCheck } from "../view/filter_box";
 import { FaultNotice, Loaded } from "../view/notice";
 import { State } from "../view/state";
@@ -32,25 +33,6 @@ function bodyOf(queue: Queue | null, priority: number): QueuePut {
     description: queue?.description ?? "",
     queueType: queue?.queueType ?? "quorum",
   };
-}
-
-function NumberField(props: {
-  id: string;
-  label: string;
-  value: number | null | undefined;
-  onValue: (value: number | null) => void;
-}): JSX.Element {
-  return (
-    <div class="field">
-      <label for={props.id}>{props.label}</label>
-      <input
-        id={props.id}
-        type="number"
-        value={props.value ?? ""}
-        onInput={(event) => props.onValue(event.currentTarget.value === "" ? null : event.currentTarget.valueAsNumber)}
-      />
-    </div>
-  );
 }
 
 function Fields({ body, onBody, isNew }: { body: QueuePut; onBody: (body: QueuePut) => void; isNew: boolean }): JSX.Element {

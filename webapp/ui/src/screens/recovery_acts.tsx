@@ -6,6 +6,7 @@ import { mayOnAll } from "../api/session";
 import type { Recovery } from "../generated/contract";
 import { ask, tell } from "../view/dialog";
 import { faultOf } from "../api/client";
+import { CauseSwitch } from "./recovery_cause";
 import { jobs, waitsFor } from "./recovery_text";
 
 async function check(group: Recovery): Promise<void> {
@@ -53,6 +54,7 @@ export function RecoveryActs({ group, onDone }: { group: Recovery; onDone: () =>
   if (!mayOnAll("recovery_check")) return null;
   return (
     <div class="acts">
+      <CauseSwitch cause={group} onDone={onDone} />
       <button type="button" onClick={() => void check(group).then(onDone)}>
         Check now
       </button>

@@ -12,6 +12,7 @@ import { Condition, State, words } from "../view/state";
 import { Table, type Column } from "../view/table";
 import { Time } from "../view/time";
 import { RecoveryActs } from "./recovery_acts";
+import { CauseLink } from "./recovery_cause";
 import { jobs, waitsFor } from "./recovery_text";
 import { resultOf } from "./recovery";
 
@@ -30,12 +31,13 @@ function Facts({ group }: { group: Recovery }): JSX.Element {
     <Details
       of={[
         ["Cause", <Condition of={group.condition} />],
+        ["Waits for", <CauseLink cause={group} />],
         ["Jobs", group.blocked.toLocaleString("en")],
         ["Since", <Time at={group.since} />],
         ["Last check", <Time at={group.lastCheck} />],
         ["Result", resultOf(group), true],
         ["Next check", <Time at={group.nextCheck} />],
-        ["Tests", `${group.tests}, ${group.tries} in vain since it was clear the last time`, true],
+        ["Tests", `${group.tests}, ${group.tries} failed since it was resolved the last time`, true],
         ["Policy", <code>{group.policy}</code>, true],
         ["Tester", <code>{`${group.tester} ${JSON.stringify(group.params)}`}</code>, true],
         ["Released so far", jobs(group.released)],
