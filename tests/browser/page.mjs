@@ -37,10 +37,12 @@ export async function run(test) {
     await test(browser);
   } catch (error) {
     console.error(error.stack ?? error);
-    process.exitCode = 1;
-  } finally {
+    const pages = browser.contexts().flatMap((context) => context.pages());
+    for (const [at, page] of pages.entries()) await shoot(page, `failed-${at}`).catch(() => undefined);
     await browser.close();
+    process.exit(1); // a server of the test may still listen
   }
+  await browser.close();
 }
 
 /** A tab of its own, signed in by hand; what the browser complains of fails the test. */
@@ -94,7 +96,7 @@ export async function visit(page, place, text) {
 
 /** A screen by the navigation. */
 export async function screen(page, name) {
-  await page.getByRole("navigation").getByRole("link", { name, exact: true }).click();
+  await page.getByRole("navigation").getByRole("link", { name: new RegExp(`^${name}`) }).click();
   await page.getByRole("heading", { name, level: 1, exact: true }).waitFor();
 }
 

@@ -10,7 +10,8 @@ const HIDDEN = ["/dead", `/dead/${ids.message}`, "/webhooks", "/webhooks/portal"
 
 // Buttons that call nothing, or only what everybody may call.
 const HARMLESS = new Set(["Live", "Paused", "Stale", "Offline", "Dark", "Light", "?", "Sign out", "Search", "All", "Waiting", "Running",
-  "Blocked", "Finished", "Failed", "Cancelled", "Newer", "Older", "Back", "Next", "Columns", "stdout", "stderr", "Save",
+  "Blocked", "Finished", "Failed", "Cancelled", "Newer", "Older", "Back", "Next", "Columns", "Both", "stdout", "stderr", "Save stdout",
+  "Save stderr", "Save", "Previous", "Next match",
   "Try again", "Due", "Held", "Delivered", "Dead", "Dropped"]);
 // The latter searches his own jobs.
 const BEYOND = { viewer: [], user: ["Test the filters", "Cancel all found"] };

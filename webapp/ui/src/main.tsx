@@ -3,6 +3,7 @@ import { render } from "preact";
 import "uplot/dist/uPlot.min.css";
 import "./style/base.css";
 import "./style/parts.css";
+import "./style/output.css";
 import "./style/shell.css";
 import { resume } from "./api/session";
 import { App } from "./app";
