@@ -15,6 +15,8 @@ FAST = {"recovery_tick_ms": 200, "recovery_ramp_pause_ms": 50, "recovery_first_t
         "recovery_connection_failed": "constant every=1h",
         "recovery_application_unavailable": "constant every=1h", "webhook_allow_networks": "127.0.0.0/8"}
 TICKS = "i=0; while :; do i=$((i + 1)); echo tick $i; sleep 0.2; done"
+GONE = "sluice.acme.submit.gone"
+UNROUTABLE = "sluice.acme.submit.nowhere"
 HELLOS = ("hello-0", "hello-1")
 
 
@@ -47,7 +49,7 @@ def fixture_ids(site, web, admin, receiver):
     site.worker(slots=8, name="worker-one", **FAST)
     site.worker("quick", slots=2, name="worker-two", **FAST)
     port = free_port()
-    ids = {"port": port, "blocked": BLOCKED}
+    ids = {"port": port, "blocked": BLOCKED, "unroutable": UNROUTABLE, "gone": GONE}
     source = {"sourceUrl": f"http://127.0.0.1:{port}/input", "targetPath": "input"}
     admin.post("/v1/jobs:batch", {"jobs": [
         {"name": f"align-{n}", "command": ["true"], "fileInputs": [source], "tags": ["genome"]}
@@ -69,19 +71,29 @@ def fixture_ids(site, web, admin, receiver):
         for name in HELLOS:
             link.publish("sluice.submit", "sluice.acme.submit.default", b'{"hi": "hello"}',
                          content_type="application/json", message_id=name)
-        link.publish("sluice.submit", "sluice.acme.submit.gone", b"\xff\x00\x01", message_id="bytes")
+        link.publish("sluice.submit", GONE, b"\xff\x00\x01", message_id="bytes")
     wait_until(lambda: f"the blocked jobs, {site.count('job_blocked')} are there",
                lambda: site.count("job_blocked") == BLOCKED + 4, 60, 0.3)
     wait_until("the dead messages", lambda: site.count("dead_messages", "outcome IS NOT NULL") == 3)
     admin.wait_status(ids["running"], "RUNNING")
     admin.wait_end(ids["failed"])
     admin.wait_end(ids["done"])
+    add_messages_without_queue(site)
+    admin.put_queue("nowhere", 5, "'nowhere' IN tags").expect(201)  # now they can be replayed
     causes = admin.get("/v1/recovery").expect(200).json["recovery"]
     ids["group"] = max(causes, key=lambda cause: cause["blocked"])["id"]
     ids["disabled"] = next(cause["id"] for cause in causes if cause["tester"] == "system_enabled")
     ids["delivery"] = wait_until("what the receiver was sent", lambda: delivered(admin, ids["failed"]))
     ids["message"] = dead_messages(admin)["hello-0"]["id"]
     return ids
+
+
+def add_messages_without_queue(site):
+    with site.amqp() as link:
+        for n in range(4):
+            link.publish("sluice.submit", UNROUTABLE, b'{"many": true}', content_type="application/json", message_id=f"many-{n}")
+    wait_until("the messages without a queue",
+               lambda: site.count("dead_messages", "message_id LIKE 'many-%' AND outcome IS NOT NULL") == 4)
 
 
 def delivered(admin, job):
@@ -106,6 +118,13 @@ def test_nobody_is_offered_what_would_be_refused(site, web, ids):
 
 def test_the_keyboard_alone_is_enough(site, web, ids):
     print(browser.run("keyboard.mjs", site, web, ids=ids))
+
+
+def test_many_dead_messages_are_replayed_and_discarded_at_once(site, web, admin, ids):
+    print(browser.run("dead.mjs", site, web, ids=ids))
+    messages = dead_messages(admin)
+    many = [messages[f"many-{n}"] for n in range(4)]
+    assert sorted((one["replays"], one["state"] == "discarded") for one in many) == [(0, True)] * 2 + [(1, False)] * 2, many
 
 
 def test_resources_are_made_changed_switched_and_deleted(site, web, ids):

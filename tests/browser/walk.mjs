@@ -53,7 +53,7 @@ async function whatDoesThisDeadMessageSayAndReplayIt(page) {
   await press(page, "Replay");
   await page.getByText("with the body as you changed it").waitFor();
   await confirm(page, "Replay 1 message");
-  await page.getByText("The message was published once more.").waitFor();
+  await page.getByText("The message was published again.").waitFor();
   await page.getByText("replayed", { exact: true }).waitFor();
   return name;
 }
@@ -139,15 +139,15 @@ async function cancelSome(page) {
 await run(async (browser) => {
   const page = await open(browser);
   await whyDoesThisJobWait(page);
-  const host = await whichCauseBlocksAndReleaseThem(page); // it is there until all have gone on
+  const host = await whichCauseBlocksAndReleaseThem(page); // it is there until the end
   const replayed = await whatDoesThisDeadMessageSayAndReplayIt(page);
   await whichFilterWouldTakeThisRequest(page);
   await changeAFilter(page);
   await followOutputLive(page);
+  await allHaveGoneOn(page); // before events are counted: these are events, too
   await watchEvents(page);
   await cancelSome(page);
   await drainAWorker(page);
-  await allHaveGoneOn(page);
   await close(page);
   host.close();
   console.log(JSON.stringify({ replayed }));

@@ -2,7 +2,7 @@
 // Who did what to what, when and from where, and what was refused. For administrators.
 import type { JSX } from "preact";
 import { call } from "../api/client";
-import type { AuditList } from "../generated/contract";
+import { routes, type AuditList } from "../generated/contract";
 import { useLive } from "../live";
 import { adjust, place } from "../route";
 import { Empty, Loaded } from "../view/notice";
@@ -13,6 +13,9 @@ import { Time } from "../view/time";
 
 const PAGE = 50;
 const OUTCOMES = ["", "done", "refused", "failed"];
+
+/** What changes something, by the names of the contract. */
+const OPERATIONS = Object.entries(routes).flatMap(([name, route]) => (route.method === "GET" ? [] : [name]));
 
 type Row = AuditList["audit"][number];
 
@@ -34,7 +37,7 @@ const columns: readonly Column<Row>[] = [
       </>
     ),
   },
-  { key: "status", head: "Answer", cell: (row) => [row.status, row.code].filter(Boolean).join(" ") || "–" },
+  { key: "status", head: "Error", cell: (row) => (row.outcome === "done" ? "" : [row.status, row.code].filter(Boolean).join(" ") || "–") },
   { key: "address", head: "From", cell: (row) => row.address ?? "–" },
   { key: "request", head: "Request", cell: (row) => (row.requestId ? <code title={row.requestId}>{row.requestId.slice(-12)}</code> : "–") },
 ];
@@ -46,7 +49,7 @@ interface Search {
   readonly outcome: string;
 }
 
-function Field({ name, label, value }: { name: string; label: string; value: string }): JSX.Element {
+function Field({ name, label, value, known }: { name: string; label: string; value: string; known?: readonly string[] }): JSX.Element {
   return (
     <div class="field">
       <label for={name}>{label}</label>
@@ -54,8 +57,16 @@ function Field({ name, label, value }: { name: string; label: string; value: str
         id={name}
         type="search"
         value={value}
+        list={known && `${name}-known`}
         onChange={(event) => adjust({ [name]: event.currentTarget.value.trim() || undefined })}
       />
+      {known && (
+        <datalist id={`${name}-known`}>
+          {known.map((one) => (
+            <option key={one} value={one} />
+          ))}
+        </datalist>
+      )}
     </div>
   );
 }
@@ -101,7 +112,7 @@ export function Audit(): JSX.Element {
       <p class="lead">Who did what, and what was refused. Rows are only ever added.</p>
       <div class="fields">
         <Field name="actor" label="Who" value={search.actor} />
-        <Field name="action" label="What, as in the contract (recovery_release)" value={search.action} />
+        <Field name="action" label="Operation, as recovery_release" value={search.action} known={OPERATIONS} />
         <Field name="subject" label="To what (the path)" value={search.subject} />
       </div>
       <div class="tabs" role="group" aria-label="Outcome">

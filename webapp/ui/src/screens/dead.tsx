@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: MIT
 // Messages that the broker could not deliver.
 import type { JSX } from "preact";
+import { useState } from "preact/hooks";
 import { call } from "../api/client";
+import { mayOnAll } from "../api/session";
 import type { DeadMessage } from "../generated/contract";
 import { useLive } from "../live";
 import { adjust, href, place } from "../route";
 import { Empty, Loaded } from "../view/notice";
 import { usePages } from "../view/pages";
+import { Size } from "../view/size";
 import { State, words } from "../view/state";
 import { Table, type Column } from "../view/table";
 import { Time } from "../view/time";
+import { ManyDeadActs } from "./dead_acts";
 
 const PAGE = 50;
 const STATES = ["", "open", "settled", "replayed", "discarded"];
@@ -35,12 +39,13 @@ const columns: readonly Column<DeadMessage>[] = [
     cell: (message) => (message.job ? <a href={href(["jobs", message.job])}>{message.job.slice(-8)}</a> : "–"),
   },
   { key: "seen", head: "Seen", number: true, cell: (message) => message.seen },
-  { key: "size", head: "Bytes", number: true, cell: (message) => message.sizeBytes },
+  { key: "size", head: "Size", number: true, cell: (message) => <Size of={message.sizeBytes} /> },
   { key: "last", head: "Last seen", cell: (message) => <Time at={message.lastSeen} /> },
 ];
 
 function Messages({ state }: { state: string }): JSX.Element {
   const pages = usePages();
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const live = useLive(`${state} ${pages.cursor}`, (signal) =>
     call("dead_list", { query: { state, cursor: pages.cursor, limit: PAGE }, signal }),
   );
@@ -48,18 +53,22 @@ function Messages({ state }: { state: string }): JSX.Element {
     <Loaded live={live}>
       {({ deadMessages, nextCursor }) => (
         <>
+          <div class="bar">
+            <ManyDeadActs messages={deadMessages} chosen={chosen} onDone={() => (setChosen(new Set()), live.reload())} />
+            {(nextCursor || pages.cursor) && pages.control(nextCursor)}
+          </div>
           <Table
             label="Dead messages"
             columns={columns}
             rows={deadMessages}
             idOf={(message) => message.id}
+            selection={mayOnAll("dead_discard") ? { chosen, onChange: setChosen } : undefined}
             empty={
               <Empty title={state ? `No message is ${state}` : "Every message was delivered"}>
                 <p>{state ? "Choose “All” for the others." : "Nothing needs to be done."}</p>
               </Empty>
             }
           />
-          {(nextCursor || pages.cursor) && pages.control(nextCursor)}
         </>
       )}
     </Loaded>
@@ -71,7 +80,7 @@ export function DeadMessages(): JSX.Element {
   return (
     <>
       <h1>Dead messages</h1>
-      <p class="lead">Messages that the broker could not deliver. None is dropped; their jobs were settled as told.</p>
+      <p class="lead">Messages that the broker could not deliver. None is lost: each is kept here, with what was done about its job.</p>
       <div class="tabs" role="group" aria-label="State">
         {STATES.map((one) => (
           <button key={one} type="button" aria-pressed={one === state} onClick={() => adjust({ state: one || undefined })}>

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: MIT
 // One dead message: what it says, where it was meant for, and what can be done about it.
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
-import { call } from "../api/client";
+import { useEffect, useState } from "preact/hooks";
+import { call, faultOf } from "../api/client";
 import { mayOnAll } from "../api/session";
-import type { DeadMessage, DeadReplay } from "../generated/contract";
+import type { DeadMessage } from "../generated/contract";
 import { useLive } from "../live";
 import { href } from "../route";
 import { Details } from "../view/details";
-import { ask } from "../view/dialog";
 import { Loaded } from "../view/notice";
+import { sizeText } from "../view/size";
 import { State, words } from "../view/state";
 import { Time } from "../view/time";
 import { originOf } from "./dead";
+import { DeadActs } from "./dead_acts";
 
 function indented(text: string | null): string | null {
   try {
@@ -35,55 +36,21 @@ function dump(base64: string): string {
   return lines.join("\n");
 }
 
-function bodyOf(text: string): DeadReplay {
-  return { body: JSON.parse(text) } as DeadReplay;
-}
-
-function Acts({ message, text, onDone }: { message: DeadMessage; text: string; onDone: () => void }): JSX.Element {
-  const path = { id: message.id };
-  const body = message.bodyText ?? null;
-  const edited = text !== (indented(body) ?? body ?? "");
-  const where = message.routingKey ?? message.queue ?? "where it was meant for";
-  const replay = (): void =>
-    ask({
-      title: "Replay 1 message?",
-      body: (
-        <p>
-          It is published once more to {where}, {edited ? "with the body as you changed it" : "with the body that it had"}.
-        </p>
-      ),
-      act: "Replay 1 message",
-      run: async () => {
-        await call("dead_replay", { path, body: edited ? bodyOf(text) : undefined });
-        onDone();
-        return "The message was published once more.";
-      },
+/** The job that its body names, if there is one: bodies may say anything. */
+function JobOf({ id }: { id: string }): JSX.Element {
+  const [isThere, setThere] = useState(true);
+  useEffect(() => {
+    const abort = new AbortController();
+    call("job_get", { path: { id }, signal: abort.signal }).catch((error: unknown) => {
+      if (faultOf(error).status === 404) setThere(false);
     });
-  const discard = (): void =>
-    ask({
-      title: "Discard 1 message?",
-      body: <p>It is marked as done with, and stays in the list of discarded ones.</p>,
-      act: "Discard 1 message",
-      danger: true,
-      run: async () => {
-        await call("dead_discard", { path });
-        onDone();
-        return "The message was discarded.";
-      },
-    });
+    return () => abort.abort();
+  }, [id]);
+  if (isThere) return <a href={href(["jobs", id])}>{id}</a>;
   return (
-    <div class="acts">
-      {mayOnAll("dead_replay") && (
-        <button type="button" onClick={replay}>
-          Replay
-        </button>
-      )}
-      {mayOnAll("dead_discard") && message.state !== "discarded" && (
-        <button type="button" class="danger" onClick={discard}>
-          Discard
-        </button>
-      )}
-    </div>
+    <>
+      {id} <span class="muted">(there is no such job)</span>
+    </>
   );
 }
 
@@ -96,14 +63,14 @@ function Body({ message, reload }: { message: DeadMessage; reload: () => void })
       <div class="bar">
         <h1>Message {originOf(message)}</h1>
         <State of={message.state} />
-        <Acts message={message} text={text} onDone={reload} />
+        <DeadActs message={message} edited={text === (decoded ?? "") ? null : text} onDone={reload} />
       </div>
       <Details
         of={[
           ["Reason", words(message.reason)],
           ["What was done", message.outcome?.replaceAll("-", " ")],
           ["Detail", message.detail, true],
-          ["Job", message.job && <a href={href(["jobs", message.job])}>{message.job}</a>],
+          ["Job", message.job && <JobOf id={message.job} />, true],
           ["Epoch", message.epoch],
           ["Exchange", message.exchange],
           ["Routing key", message.routingKey],
@@ -114,7 +81,7 @@ function Body({ message, reload }: { message: DeadMessage; reload: () => void })
           ["Replays", message.replays],
           ["Acted", message.acted && <Time at={message.acted} />],
           ["By", message.actedBy],
-          ["Size", `${message.sizeBytes} bytes${message.keptBytes < message.sizeBytes ? `, ${message.keptBytes} kept` : ""}`],
+          ["Size", `${sizeText(message.sizeBytes)}${message.keptBytes < message.sizeBytes ? `, ${sizeText(message.keptBytes)} kept` : ""}`],
           ["Content type", message.contentType],
           ["Message id", message.messageId && <code>{message.messageId}</code>],
         ]}

@@ -2,12 +2,13 @@
 // One job: why it is where it is, how it came there, what it writes.
 import type { JSX } from "preact";
 import { call, callAll, faultOf, fetchPath } from "../api/client";
-import type { EventList, FileList, Job, Why } from "../generated/contract";
+import { ended, type EventList, type FileList, type Job, type Why } from "../generated/contract";
 import { useLive } from "../live";
 import { href } from "../route";
 import { Details, type Detail } from "../view/details";
 import { tell } from "../view/dialog";
 import { Loaded } from "../view/notice";
+import { Size } from "../view/size";
 import { Condition, State } from "../view/state";
 import { Lasted, span, Time } from "../view/time";
 import { JobActs } from "./job_acts";
@@ -42,9 +43,9 @@ function facts(job: Job): readonly Detail[] {
     ["Reason", job.condition && <Condition of={job.condition} />],
     ["Detail", job.reason, true],
     ["Exit", job.exitCode ?? (job.signal ? `signal ${job.signal}` : null)],
-    ["Submitted", <Time at={job.created} />],
-    ["Started", job.started && <Time at={job.started} />],
-    ["Ended", job.ended && <Time at={job.ended} />],
+    ["Submitted", <Time at={job.created} full />],
+    ["Started", job.started && <Time at={job.started} full />],
+    ["Ended", job.ended && <Time at={job.ended} full />],
     ["Took", job.started && <Lasted from={job.started} to={job.ended} />],
     ["Limit", span(job.maxSeconds)],
     ["Attempts", job.losses > 0 ? `${job.attempts}, and ${job.losses} lost with their worker` : job.attempts],
@@ -85,7 +86,7 @@ function Files({ job }: { job: Job }): JSX.Element {
     <Loaded live={live}>
       {(files) =>
         files.length === 0 ? (
-          <p class="muted">Nothing was archived.</p>
+          <p class="muted">{ended.includes(job.status) ? "Nothing was archived." : "Files are archived when it has ended."}</p>
         ) : (
           <ul class="plain">
             {files.map((file) => (
@@ -93,7 +94,9 @@ function Files({ job }: { job: Job }): JSX.Element {
                 <button type="button" class="link" onClick={() => void save(file)}>
                   {file.path}
                 </button>{" "}
-                <span class="muted number">{file.bytes} bytes</span>
+                <span class="muted">
+                  <Size of={file.bytes} />
+                </span>
               </li>
             ))}
           </ul>

@@ -17,7 +17,7 @@ export function FaultNotice({ fault, onRetry }: { fault: Fault; onRetry?: () => 
       {fault.cure && <p class="cure">{fault.cure}</p>}
       <p class="muted">
         {problem.requestId && <>Request {problem.requestId} </>}
-        {onRetry && (
+        {onRetry && fault.status !== 404 && (
           <button type="button" onClick={onRetry}>
             Try again
           </button>

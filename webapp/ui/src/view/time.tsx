@@ -35,20 +35,35 @@ export function relative(at: number, to: number): string {
 
 const pad = (value: number, width = 2): string => String(value).padStart(width, "0");
 
+const day = (date: Date): string => `${date.getFullYear()}-${pad(date.getMonth() + 1)}-${pad(date.getDate())}`;
+const clock = (date: Date): string => `${pad(date.getHours())}:${pad(date.getMinutes())}:${pad(date.getSeconds())}`;
+
 /** Local time; the day only if it is not today. */
 export function exact(at: number): string {
   const date = new Date(at);
-  const clock = `${pad(date.getHours())}:${pad(date.getMinutes())}:${pad(date.getSeconds())}`;
-  if (date.toDateString() === new Date(now.value).toDateString()) return clock;
-  return `${date.getFullYear()}-${pad(date.getMonth() + 1)}-${pad(date.getDate())} ${clock}`;
+  return date.toDateString() === new Date(now.value).toDateString() ? clock(date) : `${day(date)} ${clock(date)}`;
 }
 
-export function Time({ at }: { at: string | null | undefined }): JSX.Element {
+/** "UTC", "UTC+02:00": how far local time was ahead of it then. */
+export function zone(at: number): string {
+  const minutes = -new Date(at).getTimezoneOffset();
+  if (minutes === 0) return "UTC";
+  const off = Math.abs(minutes);
+  return `UTC${minutes > 0 ? "+" : "-"}${pad(Math.floor(off / 60))}:${pad(off % 60)}`;
+}
+
+function whole(at: number): string {
+  const date = new Date(at);
+  return `${day(date)} ${clock(date)} ${zone(at)}`;
+}
+
+/** full: with day and zone, which the title has in any case. */
+export function Time({ at, full }: { at: string | null | undefined; full?: boolean }): JSX.Element {
   if (!at) return <span class="muted">–</span>;
   const ms = Date.parse(at);
   return (
-    <time dateTime={at} title={at} class="time">
-      {exact(ms)} <span class="muted">{relative(ms, now.value)}</span>
+    <time dateTime={at} title={`${whole(ms)}, ${at}`} class="time">
+      {full ? whole(ms) : exact(ms)} <span class="muted">{relative(ms, now.value)}</span>
     </time>
   );
 }
