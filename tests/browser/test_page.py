@@ -120,6 +120,14 @@ def test_the_keyboard_alone_is_enough(site, web, ids):
     print(browser.run("keyboard.mjs", site, web, ids=ids))
 
 
+def test_on_a_phone_everything_can_be_reached(site, web, ids):
+    print(browser.run("phone.mjs", site, web, ids=ids))
+
+
+def test_the_chart_draws_failures_and_its_legend_counts_them(site, web, ids):
+    print(browser.run("chart.mjs", site, web, ids=ids))
+
+
 def test_many_dead_messages_are_replayed_and_discarded_at_once(site, web, admin, ids):
     print(browser.run("dead.mjs", site, web, ids=ids))
     messages = dead_messages(admin)

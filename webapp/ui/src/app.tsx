@@ -16,6 +16,7 @@ import { dark, switchTheme } from "./theme";
 import { Banner } from "./view/banner";
 import { dismiss, Questions } from "./view/dialog";
 import { Empty, FaultNotice } from "./view/notice";
+import { useTabInView } from "./view/tab_in_view";
 
 const offered = computed(() => (identity.value ? screens.filter((screen) => may(screen.needs)) : []));
 const current = computed(() => offered.value.find((one) => one.path === place.value.parts[0]) ?? null);
@@ -44,8 +45,9 @@ function BadgeOf({ path }: { path: string }): JSX.Element | null {
 }
 
 function Navigation(): JSX.Element {
+  const self = useTabInView(current.value);
   return (
-    <nav aria-label="Screens">
+    <nav ref={self} aria-label="Screens">
       <ul>
         {offered.value.map((screen) => (
           <li key={screen.path}>

@@ -5,6 +5,7 @@ import "./style/base.css";
 import "./style/parts.css";
 import "./style/output.css";
 import "./style/shell.css";
+import "./style/phone.css";
 import { resume } from "./api/session";
 import { App } from "./app";
 

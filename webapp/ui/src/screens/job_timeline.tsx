@@ -21,7 +21,7 @@ function told(event: JobEvent): string {
 
 export function Timeline({ events }: { events: readonly JobEvent[] }): JSX.Element {
   return (
-    <ol class="timeline">
+    <ol class="timeline" tabIndex={0} aria-label="History">
       {events.map((event) => (
         <li key={event.seq}>
           <State of={event.to} />

@@ -33,17 +33,20 @@ function Rates({ rates }: { rates: Facts["rates"] }): JSX.Element {
   // Made anew only when a minute has changed: the chart keeps its cursor.
   const key = JSON.stringify(rates);
   const [times, lines] = useMemo((): [number[], Line[]] => {
-    const line = (name: string, colour: string, pick: (row: Facts["rates"][number]) => number): Line => ({
+    const line = (name: keyof Facts["rates"][number], colour: string, dash: readonly number[] = []): Line => ({
       name,
       colour,
-      values: rates.map(pick),
+      dash,
+      values: rates.map((row) => Number(row[name])),
     });
     return [
       rates.map((row) => Date.parse(row.minute) / 1000),
       [
-        line("accepted", "--chart-1", (row) => row.accepted),
-        line("started", "--chart-2", (row) => row.started),
-        line("ended", "--chart-3", (row) => row.finished + row.failed + row.cancelled),
+        line("accepted", "--chart-1"),
+        line("started", "--chart-3", [8, 4]),
+        line("finished", "--chart-2"),
+        line("failed", "--bad", [4, 2]),
+        line("cancelled", "--off", [2, 4]),
       ],
     ];
   }, [key]);

@@ -93,7 +93,12 @@ export function Table<T>({ label, columns, rows, idOf, selection, empty }: Table
                   </td>
                 )}
                 {columns.map((column) => (
-                  <td key={column.key} class={`${column.number ? "number" : ""} ${column.wide ? "wide" : ""}`}>
+                  <td
+                    key={column.key}
+                    data-column={column.key}
+                    data-label={column.head}
+                    class={`${column.number ? "number" : ""} ${column.wide ? "wide" : ""}`}
+                  >
                     {column.cell(row)}
                   </td>
                 ))}
