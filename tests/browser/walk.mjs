@@ -10,7 +10,7 @@ async function whyDoesThisJobWait(page) {
   await page.getByLabel("Filter").fill("name = 'patient'");
   await press(page, "Search");
   await page.getByRole("link", { name: "patient" }).click();
-  await page.getByText("It waits for a free slot on queue 'slow'").waitFor();
+  await page.getByText("for a free slot on queue 'slow'").waitFor();
   await page.getByText("no worker").first().waitFor();
 }
 
@@ -24,13 +24,13 @@ async function whichCauseBlocksAndReleaseThem(page) {
   await tests.first().waitFor({ timeout: 30000 });
   const before = await tests.count();
   await press(page, "Check now");
-  await page.getByText("It is being asked now.").waitFor();
+  await page.getByText("It is being checked now.").waitFor();
   await tests.nth(before).waitFor({ timeout: 30000 }); // in vain: the host is not there yet
   const host = createServer((_, answer) => answer.end("input")).listen(ids.port, "127.0.0.1");
   await press(page, "Release");
-  await page.getByText("They go on without asking").waitFor();
+  await page.getByText("They are released without a check").waitFor();
   await confirm(page, `Release ${ids.blocked} jobs`);
-  await page.getByText(`${ids.blocked} jobs are let go.`).waitFor();
+  await page.getByText(`${ids.blocked} jobs are released.`).waitFor();
   await page.getByText(/No job waits here any more|There is nothing of that name/).first().waitFor({ state: "visible", timeout: 60000 });
   return host;
 }
@@ -70,7 +70,7 @@ async function whichFilterWouldTakeThisRequest(page) {
 
 async function changeAFilter(page) {
   await screen(page, "Queues");
-  await page.getByRole("link", { name: "slow" }).click();
+  await page.getByRole("link", { name: "slow", exact: true }).click();
   const filter = page.getByLabel("Filter: the jobs for which it is true come here");
   await filter.fill("'slow' IN tag");
   await page.getByText("did you mean 'tags'").waitFor();

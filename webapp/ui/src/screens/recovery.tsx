@@ -15,7 +15,7 @@ import { waitsFor } from "./recovery_text";
 export function resultOf(group: Group): string {
   if (group.asked) return `${group.askedBy ?? "somebody"} asked to ${group.asked} them`;
   if (group.ramp > 0) return `being released, ${group.ramp} at a time`;
-  if (!group.lastResult) return "not asked yet";
+  if (!group.lastResult) return "not checked yet";
   return `${words(group.lastResult)}${group.lastDetail ? `: ${group.lastDetail}` : ""}`;
 }
 
@@ -38,7 +38,7 @@ function columnsFor(onDone: () => void): readonly Column<Group>[] {
     { key: "since", head: "Since", cell: (group) => <Time at={group.since} /> },
     { key: "next", head: "Next check", cell: (group) => <Time at={group.nextCheck} /> },
     { key: "result", head: "Last result", wide: true, cell: resultOf },
-    { key: "acts", head: "Acts", cell: (group) => <RecoveryActs group={group} onDone={onDone} /> },
+    { key: "acts", head: "Actions", cell: (group) => <RecoveryActs group={group} onDone={onDone} /> },
   ];
 }
 
@@ -48,7 +48,7 @@ export function Recovery(): JSX.Element {
   return (
     <>
       <h1>Recovery</h1>
-      <p class="lead">Jobs that wait for something other than a free slot. They go on by themselves when it has come about.</p>
+      <p class="lead">Jobs that wait for something other than a free slot. They are released when a check finds it available again.</p>
       <Loaded live={live}>
         {(groups) => (
           <Table

@@ -12,7 +12,7 @@ import { jobs, waitsFor } from "./recovery_text";
 async function check(group: Recovery): Promise<void> {
   try {
     await call("recovery_check", { path: { id: group.id } });
-    tell("It is being asked now.");
+    tell("It is being checked now.");
   } catch (error) {
     tell(faultOf(error).message);
   }
@@ -23,15 +23,15 @@ function release(group: Recovery, onDone: () => void): void {
     title: `Release ${jobs(group.blocked)}?`,
     body: (
       <p>
-        They wait for {waitsFor(group)}. They go on without asking whether it has come about: one at first, then more and
-        more at a time. Jobs that are blocked by the same cause again come back here.
+        They wait for {waitsFor(group)}. They are released without a check: one at first, then more and more at a time. Jobs
+        that are blocked by the same cause again come back here.
       </p>
     ),
     act: `Release ${jobs(group.blocked)}`,
     run: async () => {
       await call("recovery_release", { path: { id: group.id } });
       onDone();
-      return `${jobs(group.blocked)} are let go.`;
+      return `${jobs(group.blocked)} are released.`;
     },
   });
 }
@@ -39,7 +39,7 @@ function release(group: Recovery, onDone: () => void): void {
 function fail(group: Recovery, onDone: () => void): void {
   ask({
     title: `Give ${jobs(group.blocked)} up?`,
-    body: <p>They wait for {waitsFor(group)}. They end as failed, for ever; each can be submitted anew.</p>,
+    body: <p>They wait for {waitsFor(group)}. They end as failed, which is final; each can be resubmitted.</p>,
     act: `Fail ${jobs(group.blocked)}`,
     danger: true,
     run: async () => {

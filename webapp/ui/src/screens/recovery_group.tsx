@@ -22,7 +22,7 @@ type BlockedJob = NonNullable<Recovery["jobs"]>[number];
 const columns: readonly Column<BlockedJob>[] = [
   { key: "name", head: "Name", wide: true, cell: (job) => <a href={href(["jobs", job.id])}>{job.name}</a> },
   { key: "owner", head: "Owner", cell: (job) => job.owner },
-  { key: "resume", head: "Goes on as", cell: (job) => <State of={job.resumeStatus} /> },
+  { key: "resume", head: "Resumes as", cell: (job) => <State of={job.resumeStatus} /> },
   { key: "blocked", head: "Blocked", cell: (job) => <Time at={job.blocked} /> },
 ];
 
@@ -37,7 +37,7 @@ function Facts({ group }: { group: Recovery }): JSX.Element {
         ["Last check", <Time at={group.lastCheck} />],
         ["Result", resultOf(group), true],
         ["Next check", <Time at={group.nextCheck} />],
-        ["Tests", `${group.tests}, ${group.tries} failed since it was resolved the last time`, true],
+        ["Checks", `${group.tests}, ${group.tries} failed since it was resolved the last time`, true],
         ["Policy", <code>{group.policy}</code>, true],
         ["Tester", <code>{`${group.tester} ${JSON.stringify(group.params)}`}</code>, true],
         ["Released so far", jobs(group.released)],
@@ -49,9 +49,9 @@ function Facts({ group }: { group: Recovery }): JSX.Element {
 
 function History({ group }: { group: Recovery }): JSX.Element {
   const history = group.history ?? [];
-  if (history.length === 0) return <p class="muted">It has not been tested yet.</p>;
+  if (history.length === 0) return <p class="muted">It has not been checked yet.</p>;
   return (
-    <ol class="timeline">
+    <ol class="timeline" tabIndex={0} aria-label="Checks">
       {history.map((test) => (
         <li key={test.test}>
           <Time at={test.at} /> {words(test.result)}
@@ -81,11 +81,11 @@ export function RecoveryGroup({ id }: { id: string }): JSX.Element {
             </div>
             <div class="columns">
               <section>
-                <h2>What is away</h2>
+                <h2>What is unavailable</h2>
                 <Facts group={group} />
               </section>
               <section>
-                <h2>Tests</h2>
+                <h2>Checks</h2>
                 <History group={group} />
               </section>
             </div>
@@ -100,7 +100,7 @@ export function RecoveryGroup({ id }: { id: string }): JSX.Element {
               idOf={(job) => job.id}
               empty={
                 <Empty title="No job waits here any more">
-                  <p>The group is kept for a while, for what it tells.</p>
+                  <p>The group is kept for a while, with its history.</p>
                 </Empty>
               }
             />
