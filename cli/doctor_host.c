@@ -56,6 +56,51 @@ void doctor_disk(struct doctor *doctor)
     check_disk(doctor, "worker.work_root", doctor->cfg->worker_work_root);
 }
 
+/* ---- the archive ------------------------------------------------------------------------------
+ */
+
+static bool is_in_archive(const struct doctor *doctor, const struct site_output *output)
+{
+    char path[PATH_SIZE];
+    char id[UUID_TEXT_SIZE];
+    struct stat st;
+    int length = snprintf(path, sizeof(path), "%s/%s/%s", doctor->cfg->archive_root, output->tenant,
+                          uuid_text(&output->job, id));
+    return length > 0 && (size_t)length < sizeof(path) && stat(path, &st) == 0;
+}
+
+/* Whether what the workers wrote is in the folder that this host sees. */
+void doctor_archive(struct doctor *doctor)
+{
+    const char *root = doctor->cfg->archive_root;
+    struct site_output *outputs = NULL;
+    size_t count = 0;
+    size_t seen = 0;
+    struct err err = {0};
+    struct stat st;
+    if (stat(root, &st) != 0) {
+        doctor_find(doctor, DOCTOR_CANNOT_TELL, "run it where sluice-web runs",
+                    "archive.root %s: %s", root, strerrordesc_np(errno));
+        return;
+    }
+    if (site_store_outputs(doctor->store, &outputs, &count, &err))
+        doctor_find(doctor, DOCTOR_FAULT, "", "the newest jobs cannot be read: %s", err.text);
+    for (size_t i = 0; i < count; i++)
+        seen += is_in_archive(doctor, &outputs[i]);
+    if (count > 0 && seen == 0)
+        doctor_find(
+            doctor, DOCTOR_WARNING,
+            "mount the folder of the workers here, and give sluice-web, sluice-recovery and "
+            "all workers the same archive.root; or run it where sluice-web runs",
+            "archive.root %s of this host has none of the %zu outputs that workers kept last: "
+            "it is not the folder that they write to",
+            root, count);
+    else if (!err.code)
+        doctor_find(doctor, DOCTOR_OK, "", "%zu of the %zu outputs that workers kept last are here",
+                    seen, count);
+    free(outputs);
+}
+
 /* ---- confinement of jobs ----------------------------------------------------------------------
  */
 

@@ -65,6 +65,71 @@ void doctor_versions(struct doctor *doctor)
     free(workers);
 }
 
+/* ---- clocks ---------------------------------------------------------------------------------- */
+
+#define CLOCK_WARN_MS 5000 /* a statement that waited looks like a clock that is behind */
+
+static bool is_off(int64_t offset_ms, int64_t most_ms)
+{
+    return offset_ms > most_ms || offset_ms < -most_ms;
+}
+
+static bool judge_process_clock(struct doctor *doctor, const struct process_row *row)
+{
+    char off[DOCTOR_OFFSET_SIZE];
+    int64_t leeway_ms = (int64_t)doctor->cfg->auth_leeway_s * 1000;
+    if (!is_off(row->clock_ms, CLOCK_WARN_MS))
+        return true;
+    (void)doctor_offset(row->clock_ms, off);
+    if (strcmp(row->service, "sluice-web") == 0 && is_off(row->clock_ms, leeway_ms))
+        doctor_find(doctor, DOCTOR_FAULT, "set the clock of this host by NTP",
+                    "%s of host %s (pid %u): its clock is %s the database's, more than "
+                    "auth.leeway_s (%u s): it refuses good tokens, or takes those that expired",
+                    row->service, row->host, row->pid, off, doctor->cfg->auth_leeway_s);
+    else
+        doctor_find(doctor, DOCTOR_WARNING, "set the clock of this host by NTP",
+                    "%s of host %s (pid %u): its clock is %s the database's", row->service,
+                    row->host, row->pid, off);
+    return false;
+}
+
+static bool judge_worker_clock(struct doctor *doctor, const struct worker_row *row)
+{
+    char off[DOCTOR_OFFSET_SIZE];
+    if (row->state != WORKER_LIVE || !is_off(row->clock_ms, CLOCK_WARN_MS))
+        return true;
+    doctor_find(doctor, DOCTOR_WARNING, "set the clock of this host by NTP",
+                "worker '%s' of host %s (tenant %s, queue %s): its clock is %s the database's",
+                row->name, row->host, row->tenant, row->queue, doctor_offset(row->clock_ms, off));
+    return false;
+}
+
+void doctor_clocks(struct doctor *doctor)
+{
+    struct process_row *processes = NULL;
+    struct worker_row *workers = NULL;
+    size_t process_count = 0;
+    size_t worker_count = 0;
+    struct err err = {0};
+    bool good = true;
+    enum err_code rc =
+        process_store_list(doctor->store, PRESENT_MS, &processes, &process_count, &err);
+    if (rc == ERR_OK)
+        rc = worker_store_list(doctor->store, NULL, &workers, &worker_count, &err);
+    for (size_t i = 0; rc == ERR_OK && i < process_count; i++)
+        good = judge_process_clock(doctor, &processes[i]) && good;
+    for (size_t i = 0; rc == ERR_OK && i < worker_count; i++)
+        good = judge_worker_clock(doctor, &workers[i]) && good;
+    if (rc)
+        doctor_find(doctor, DOCTOR_FAULT, "", "the processes cannot be read: %s", err.text);
+    else if (good)
+        doctor_find(doctor, DOCTOR_OK, "",
+                    "no process that runs told a clock that is %d s off the database's",
+                    CLOCK_WARN_MS / 1000);
+    free(processes);
+    free(workers);
+}
+
 /* ---- retention ------------------------------------------------------------------------------- */
 
 static void tell_sizes(struct doctor *doctor, const struct retention_row *row)

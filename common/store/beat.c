@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "common/store/worker_store.h"
 
+#include "common/base/clock.h"
 #include "common/store/pool.h"
 
 /* A beat that takes longer is of no use to anybody: try the next one. */
@@ -48,7 +49,8 @@ static enum err_code write_row(struct beat *beat, enum db_stmt_id stmt, const st
     if (!beat->db)
         rc = db_open(&beat->cfg, &beat->db, err);
     if (rc == ERR_OK)
-        rc = db_exec(beat->db, stmt, DB_ARGS(db_u64(value), db_uuid(worker)), &rows, err);
+        rc = db_exec(beat->db, stmt,
+                     DB_ARGS(db_u64(value), db_i64(clock_wall_us()), db_uuid(worker)), &rows, err);
     if (rc == ERR_OK && rows == 0) {
         char text[UUID_TEXT_SIZE];
         rc = err_set(err, ERR_FENCED, "worker %s is no longer live: declared dead, or replaced",

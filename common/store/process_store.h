@@ -14,8 +14,9 @@ struct process_row {
     char host[256];
     uint32_t pid;
     char version[33];
-    uint32_t schema; /* the newest that it knows */
-    int64_t age_us;  /* since it was last heard of */
+    uint32_t schema;  /* the newest that it knows */
+    int64_t age_us;   /* since it was last heard of */
+    int64_t clock_ms; /* its clock was so far ahead of the database's then; not written */
 };
 
 /* It runs; rows that nobody has refreshed for a day go. */

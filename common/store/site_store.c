@@ -3,6 +3,7 @@
 
 #include "common/store/db.h"
 #include "common/store/pool.h"
+#include "common/store/reading.h"
 
 enum err_code site_store_look(const struct store_config *cfg, struct site_look *ret_look,
                               struct err *err)
@@ -56,6 +57,24 @@ enum err_code site_store_outbox(struct store *store, uint64_t *ret_rows, int64_t
         *ret_age_us = look.age_us;
     }
     return rc;
+}
+
+enum err_code site_store_outputs(struct store *store, struct site_output **ret_rows,
+                                 size_t *ret_count, struct err *err)
+{
+    struct site_output row = {0};
+    struct rows rows = ROWS_OF(struct site_output);
+    struct reading reading = {.stmt = DB_JOB_NEWEST_KEPT,
+                              .args = DB_NO_ARGS,
+                              .cols = DB_COLS(COL_TEXT(row.tenant), COL_UUID(&row.job)),
+                              .row = &row,
+                              .rows = &rows};
+    enum err_code rc = read_all(store, &reading, err);
+    if (rc)
+        return rc;
+    *ret_count = rows.count;
+    *ret_rows = rows_take(&rows);
+    return ERR_OK;
 }
 
 struct secret {

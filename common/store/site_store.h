@@ -5,6 +5,7 @@
 /* site_store: what a diagnosis asks of the database server itself, whatever its schema is.
  * Threads: any (a connection of its own for each call). */
 
+#include "common/store/job_store.h"
 #include "common/store/store.h"
 
 struct site_look {
@@ -26,5 +27,13 @@ MUST_USE enum err_code site_store_outbox(struct store *store, uint64_t *ret_rows
 /* What only the web processes of this site know, made with the schema. ERR_NOT_FOUND. */
 MUST_USE enum err_code site_store_secret(struct store *store, const char *name,
                                          uint8_t ret_secret[SITE_SECRET_SIZE], struct err *err);
+
+/* Of the jobs that ended last, up to five whose output is kept; free() them. */
+struct site_output {
+    char tenant[TENANT_SIZE];
+    struct uuid job;
+};
+MUST_USE enum err_code site_store_outputs(struct store *store, struct site_output **ret_rows,
+                                          size_t *ret_count, struct err *err);
 
 #endif

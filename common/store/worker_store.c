@@ -279,12 +279,12 @@ static enum err_code select_workers(struct store *store, enum db_stmt_id stmt, s
     struct reading reading = {
         .stmt = stmt,
         .args = args,
-        .cols = DB_COLS(COL_UUID(&row->id), COL_TEXT(row->tenant), COL_TEXT(row->queue),
-                        COL_TEXT(row->name), COL_TEXT(row->host), COL_TEXT(row->boot_id),
-                        COL_U32(&row->pid), COL_TEXT(row->version), COL_U32(&row->slots),
-                        COL_U32(&row->busy), COL_U64(&row->beat), COL_TEXT(found.state),
-                        COL_BOOL(&row->draining), COL_I64(&row->started_us),
-                        COL_I64(&row->beat_age_us), COL_U32(&row->lease_ms)),
+        .cols = DB_COLS(
+            COL_UUID(&row->id), COL_TEXT(row->tenant), COL_TEXT(row->queue), COL_TEXT(row->name),
+            COL_TEXT(row->host), COL_TEXT(row->boot_id), COL_U32(&row->pid), COL_TEXT(row->version),
+            COL_U32(&row->slots), COL_U32(&row->busy), COL_U64(&row->beat), COL_TEXT(found.state),
+            COL_BOOL(&row->draining), COL_I64(&row->started_us), COL_I64(&row->beat_age_us),
+            COL_U32(&row->lease_ms), COL_I64(&row->clock_ms)),
         .row = &found,
         .complete = complete,
         .rows = &rows};

@@ -34,6 +34,7 @@ struct worker_row {
     bool draining;
     int64_t started_us;
     int64_t beat_age_us; /* by the database's clock, for people only */
+    int64_t clock_ms;    /* its clock was so far ahead of the database's at its last beat */
 };
 
 const char *worker_state_text(enum worker_state state);

@@ -60,7 +60,7 @@ static const struct {
     {DB_DEAD_LIST_STATE, "ttbu", "by_state"},
     {DB_DEAD_COUNT_OPEN, "", "by_state"},
     {DB_JOB_DEAD_LETTER, "tttbuutb", "PRIMARY"},
-    {DB_WORKER_BEAT, "ub", "PRIMARY"},
+    {DB_WORKER_BEAT, "uub", "PRIMARY"},
     {DB_WORKER_BEATS, "", "by_state"},
     {DB_JOBS_LOOK_4, "bbbb", "PRIMARY"},
     {DB_JOBS_CLAIM_4, "butubbuutbuutbuutbuut", "PRIMARY"},

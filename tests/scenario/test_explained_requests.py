@@ -12,6 +12,7 @@ import time
 import pytest
 
 import tokens
+from clocks import Clock
 from explained import explained
 from receiver import Receiver
 from servers import free_port
@@ -445,3 +446,33 @@ def test_the_doctor_names_a_webhook_that_fails(fresh):
         row.said(doctor(fresh, "webhooks"), cause=["a webhook named portal of tenant acme fails", "500"],
                  limit=[re.compile(r"tried \d+ times in vain"), re.compile(r"given up after \d+ s")],
                  step=["sluice deliveries --state due", "the receiver"])
+
+
+def test_the_doctor_names_clocks_and_archives_that_differ(fresh):
+    clock = Clock(fresh.path("clock"))
+    clock.step(-90)
+    environment = fresh.environment
+    fresh.environment = lambda **more: environment(**more) | clock.environment
+    fresh.web("slow")
+    fresh.worker(name="slow")
+    fresh.environment = environment
+    web = fresh.web()
+    ann = fresh.client(web)
+    job = ann.submit("echo", "abc")
+    ann.wait_status(job, "FINISHED")
+    fresh.wait_beats()
+    wait_until("both processes to be written", lambda: fresh.count("processes", "service = 'sluice-web'") == 2)
+    said = doctor(fresh, "clocks")
+    with explained("clock of a worker") as row:
+        row.said(said, cause=["worker 'slow'", "behind the database's"],
+                 limit=[re.compile(r"its clock is (89|90|91) s behind")], step=["NTP"])
+    with explained("clock of a service") as row:
+        row.said(said, cause=["fault: sluice-web of host", "it refuses good tokens"],
+                 limit=[re.compile(r"its clock is (89|90|91) s behind"), "auth.leeway_s (30 s)"], step=["NTP"])
+    assert said.count("sluice-web of host") == 1, said
+    assert doctor(fresh, "archive").startswith("ok: 1 of the 1"), doctor(fresh, "archive")
+    elsewhere = fresh.path("elsewhere")
+    os.makedirs(elsewhere)
+    with explained("two archives") as row:
+        row.said(doctor(fresh, "archive", archive_root=elsewhere), cause=["has none of the", "that workers kept last"],
+                 limit=["1 outputs", elsewhere], step=["mount the folder", "same archive.root"])

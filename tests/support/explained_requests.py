@@ -87,4 +87,13 @@ ROWS = {
                               "which webhook, and what its receiver answers",
                               "how often it was tried, and when it is given up",
                               "look at the deliveries and the receiver"),
+    "clock of a worker": Row("the clock of a worker's host is wrong",
+                             "which worker, and that its clock is behind", "how far",
+                             "set it by NTP"),
+    "clock of a service": Row("the clock of the host of sluice-web is wrong",
+                              "which process, and what comes of it", "how far, and the setting",
+                              "set it by NTP"),
+    "two archives": Row("the folder that sluice-web sees is not that of the workers",
+                        "none of the newest outputs is there", "how many, and the folder",
+                        "mount it, and give all the same setting"),
 }
