@@ -3,6 +3,7 @@
 
 #include "webapp/filter_view.h"
 #include "webapp/handlers.h"
+#include "webapp/job_fields.h"
 #include "webapp/job_view.h"
 #include "webapp/web.h"
 
@@ -33,12 +34,15 @@ static void reply_link(struct request *req, const char *cursor)
 }
 
 static void reply_page(struct request *req, const struct job_search *search,
-                       const struct job_list *list)
+                       const struct job_list *list, const json_t *fields)
 {
     char cursor[CURSOR_TEXT_SIZE] = "";
     json_t *jobs = json_array();
-    for (size_t i = 0; i < list->count; i++)
-        json_array_append_new(jobs, job_view(list->items[i], false));
+    for (size_t i = 0; i < list->count; i++) {
+        json_t *view = job_view(list->items[i], false);
+        job_fields_pick(view, fields);
+        json_array_append_new(jobs, view);
+    }
     if (list->more)
         cursor_write(&req->web->cursor_key, buf_sv(&search->name), &list->last, cursor);
     reply_json_tagged(req, json_pack("{s:o,s:o}", "jobs", jobs, "nextCursor", view_text(cursor)));
@@ -51,7 +55,10 @@ enum err_code job_list(struct request *req, struct err *err)
     JOB_SEARCH_AUTO struct job_search search = {0};
     struct filter_report report = {0};
     struct job_list list = {0};
-    enum err_code rc = job_search_read(req, &search, &report, err);
+    JSON_AUTO json_t *fields = NULL;
+    enum err_code rc = job_fields_read(req, &fields, err);
+    if (rc == ERR_OK)
+        rc = job_search_read(req, &search, &report, err);
     if (rc == ERR_FILTER) {
         reply_filter_problem(req, err, &report);
         return ERR_OK;
@@ -65,7 +72,7 @@ enum err_code job_list(struct request *req, struct err *err)
         rc = job_store_list(req->web->store, &search.query, &list, err);
     if (rc)
         return rc;
-    reply_page(req, &search, &list);
+    reply_page(req, &search, &list, fields);
     job_list_done(&list);
     return ERR_OK;
 }

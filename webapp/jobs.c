@@ -3,6 +3,7 @@
 
 #include "common/base/log.h"
 #include "webapp/handlers.h"
+#include "webapp/job_fields.h"
 #include "webapp/job_view.h"
 
 #define EVENTS_DEFAULT 200
@@ -56,8 +57,13 @@ static enum err_code wait_for(struct request *req, const struct job *job, unsign
 enum err_code job_get(struct request *req, struct err *err)
 {
     AUTO(job_free) struct job *job = NULL;
+    JSON_AUTO json_t *fields = NULL;
     uint64_t wait_s = 0;
     enum err_code rc = request_number(req, "wait", 0, UINT32_MAX, &wait_s, err);
+    if (rc == ERR_OK)
+        rc = job_fields_read(req, &fields, err);
+    if (rc == ERR_OK && fields && wait_s > 0)
+        rc = err_set_at(err, ERR_INVALID, "?fields", "fields is not taken with wait");
     if (rc == ERR_OK)
         rc = job_of_path(req, &job, err);
     if (rc)
@@ -66,7 +72,9 @@ enum err_code job_get(struct request *req, struct err *err)
         wait_s = req->web->cfg->web_wait_max_s;
     if (wait_s > 0 && !job_state_ends(job->status))
         return wait_for(req, job, (unsigned)wait_s, err);
-    reply_json_tagged(req, job_view(job, true));
+    json_t *view = job_view(job, true);
+    job_fields_pick(view, fields);
+    reply_json_tagged(req, view);
     return ERR_OK;
 }
 

@@ -3,8 +3,9 @@
 
 #include <assert.h>
 
-#define PART_ARGS 13 /* of one state, beside those of the filter: tenant, place, state, limit...   \
-                      */
+#define PART_ARGS                                                                                  \
+    13 /* of one state, beside those of the filter: tenant, place, state, limit...                 \
+        */
 
 static void add_arg(struct job_search_sql *search, struct db_arg arg)
 {

@@ -141,3 +141,18 @@ def test_a_file_is_saved_under_its_name(ann):
         answer = ann.get(listed["href"]).expect(200)
         quoted = urllib.parse.quote(listed["path"], safe="-._~")
         assert answer.headers["Content-Disposition"] == f"attachment; filename*=UTF-8''{quoted}"
+
+
+def test_only_the_fields_that_are_wanted_are_shown(ann, ended):
+    found = ann.get("/v1/jobs?name=ended&fields=id,status").expect(200).json["jobs"]
+    assert found == [{"id": ended["id"], "status": "FINISHED"}]
+    path = f"/v1/jobs/{ended['id']}"
+    one = ann.get(f"{path}?fields=runSeconds&fields=name").expect(200)
+    assert one.json == {"name": "ended", "runSeconds": ended["runSeconds"]}
+    assert one.headers["ETag"] != ann.get(path).headers["ETag"]
+    for wrong in ("fields=", "fields=id,,name", "fields=colour", "fields=" + "x" * 99,
+                  "fields=Id", "fields=output.stdout"):
+        for where in ("/v1/jobs", path):
+            refused = ann.get(f"{where}?{wrong}").problem(400)
+            assert refused["errors"][0]["pointer"] == "?fields", wrong
+    ann.get(f"{path}?fields=id&wait=1").problem(400)
