@@ -4,7 +4,7 @@
 #include "webapp/job_run.h"
 #include "webapp/job_view.h"
 #include "webapp/jobs.h"
-#include "webapp/why_text.h"
+#include "webapp/why_look.h"
 
 #define SENTENCE_MAX 4096
 
@@ -152,18 +152,22 @@ enum err_code job_why(struct request *req, struct err *err)
     AUTO(job_free) struct job *job = NULL;
     BUF_AUTO struct buf text = BUF_INIT(SENTENCE_MAX);
     struct why why;
+    struct why_held held;
     char line[LAST_LINE_SIZE];
     enum err_code rc = job_of_path(req, &job, err);
     if (rc == ERR_OK)
         rc = why_store_read(req->web->store, job, req->web->cfg->fleet_lease_ms, &why, err);
     if (rc)
         return rc;
+    if (why.has_blocked)
+        why_look(req->web, job, &why.blocked, &held);
     const struct why_facts facts = {
         .job = job,
         .why = &why,
         .broker = bus_publisher_state(req->web->pub),
         .asker = &req->who,
         .last_line = read_last_line(req, job, line) ? line : NULL,
+        .held = why.has_blocked ? &held : NULL,
         .most_seconds = req->web->cfg->limits_max_minutes * 60u,
         .grace_ms = req->web->cfg->worker_grace_ms,
         .stage_s = req->web->cfg->worker_stage_timeout_ms / 1000,

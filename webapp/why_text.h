@@ -8,8 +8,20 @@
 #include "common/auth/auth.h"
 #include "common/base/buf.h"
 #include "common/bus/bus.h"
+#include "common/store/audit_log.h"
 #include "common/store/dead_store.h"
+#include "common/store/quota_store.h"
 #include "common/store/why_store.h"
+
+struct why_held { /* of a blocked job: what it waits for, as it is now */
+    bool has_thing; /* its application or system: the next three count */
+    bool exists;
+    bool enabled;
+    struct audit_act act; /* who disabled or deleted it, if that is known; else actor is "" */
+    bool has_use;         /* its quota: the next two count */
+    enum quota_scope scope;
+    struct quota_use use;
+};
 
 struct why_facts {
     const struct job *job;
@@ -17,6 +29,7 @@ struct why_facts {
     enum bus_state broker; /* as this process sees it */
     const struct identity *asker;
     const char *last_line; /* of the stderr of a job that failed, fit to be quoted; NULL: none */
+    const struct why_held *held; /* NULL: not known */
     uint32_t most_seconds; /* that a job may ask for here */
     uint32_t grace_ms;     /* from SIGTERM to SIGKILL */
     uint32_t stage_s;      /* that an input may take */

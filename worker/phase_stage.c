@@ -100,20 +100,26 @@ static bool may_fit(const struct run *run)
     return own_bytes < (uint64_t)disk.f_blocks * disk.f_frsize / 2;
 }
 
-static enum phase_result failed(struct run *run, const struct job_input *input,
-                                const struct fetch_cause *cause, struct err *err)
+struct obstacle { /* an input that could not be had */
+    const struct job_input *input;
+    struct fetch_cause cause;
+    struct err err;
+};
+
+static enum phase_result failed(struct run *run, struct obstacle *found)
 {
+    struct err *err = &found->err;
     bool full = is_full(err);
     bool waits = full && may_fit(run);
-    name_input(input, err);
+    name_input(found->input, err);
     if (full)
         run_remove_dir(run); /* others may need the room meanwhile */
     if (waits) {
         log_err("worker.disk.full", err);
         return run_disk_full(run);
     }
-    if (cause->condition)
-        return run_block_input(run, cause, err);
+    if (found->cause.condition)
+        return run_block_input(run, &found->cause, err);
     return run_fail(run, JOB_COND_INPUT_FAILED, err);
 }
 
@@ -130,16 +136,23 @@ enum phase_result phase_stage(struct run *run)
     }
     if (fs_make_dirs(run->w->work_fd, run->dir, 0700, &home_fd, &err))
         return is_full(&err) ? run_disk_full(run) : run_fail(run, JOB_COND_START_FAILED, &err);
+    struct obstacle first = {0};
     for (size_t i = 0; i < run->request->input_count; i++) {
         const struct job_input *input = &run->request->inputs[i];
+        struct obstacle found = {.input = input};
         enum phase_result result = run_interrupted(run);
         if (result != PHASE_DONE)
             return result;
-        struct fetch_cause cause = {0};
-        if (stage_input(run, home_fd, input, &cause, &err) == ERR_OK)
+        if (stage_input(run, home_fd, input, &found.cause, &found.err) == ERR_OK)
             continue;
         result = run_interrupted(run);
-        return result == PHASE_DONE ? failed(run, input, &cause, &err) : result;
+        if (result != PHASE_DONE)
+            return result;
+        /* One that can never be had is worth more than one to wait for: it is looked for, until a
+         * second one would have to be waited for, too. */
+        if (!found.cause.condition || first.input)
+            return failed(run, found.cause.condition ? &first : &found);
+        first = found;
     }
-    return run_interrupted(run);
+    return first.input ? failed(run, &first) : run_interrupted(run);
 }

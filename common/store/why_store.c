@@ -21,20 +21,34 @@ static enum err_code read_since(struct txn *txn, struct look *look, struct err *
                   DB_COLS(COL_I64(&look->why.now_us), COL_I64(&look->why.since_us)), &found, err);
 }
 
+static enum err_code read_group(struct txn *txn, struct look *look, struct err *err)
+{
+    struct why_blocked *blocked = &look->why.blocked;
+    bool found = false;
+    return db_one(txn->db, DB_WHY_GROUP,
+                  DB_ARGS(db_uuid(&blocked->recovery), db_uuid(&look->job->id),
+                          db_u64(WHY_AHEAD_MAX), db_uuid(&look->job->id)),
+                  DB_COLS(COL_U32(&blocked->before), COL_TEXT(blocked->released_by),
+                          COL_I64(&blocked->released_us)),
+                  &found, err);
+}
+
 static enum err_code read_blocked(struct txn *txn, struct look *look, struct err *err)
 {
     struct why_blocked *blocked = &look->why.blocked;
     char resume[STATE_TEXT_SIZE];
-    enum err_code rc = db_one(txn->db, DB_WHY_BLOCKED, DB_ARGS(db_uuid(&look->job->id)),
-                              DB_COLS(COL_UUID(&blocked->recovery), COL_TEXT(resume),
-                                      COL_I64(&blocked->blocked_us), COL_TEXT(blocked->tester),
-                                      COL_TEXT(blocked->params), COL_U32(&blocked->tests),
-                                      COL_U32(&blocked->tries), COL_I64(&blocked->next_us),
-                                      COL_I64(&blocked->next_in_us), COL_TEXT(blocked->last_result),
-                                      COL_TEXT(blocked->last_detail), COL_U32(&blocked->ramp)),
-                              &look->why.has_blocked, err);
+    enum err_code rc = db_one(
+        txn->db, DB_WHY_BLOCKED, DB_ARGS(db_uuid(&look->job->id)),
+        DB_COLS(COL_UUID(&blocked->recovery), COL_TEXT(resume), COL_I64(&blocked->blocked_us),
+                COL_TEXT(blocked->tester), COL_TEXT(blocked->params), COL_U32(&blocked->tests),
+                COL_U32(&blocked->tries), COL_I64(&blocked->next_us), COL_I64(&blocked->next_in_us),
+                COL_TEXT(blocked->last_result), COL_TEXT(blocked->last_detail),
+                COL_U32(&blocked->ramp), COL_TEXT(blocked->policy)),
+        &look->why.has_blocked, err);
     if (rc == ERR_OK && look->why.has_blocked)
         rc = state_of(resume, &blocked->resume, err);
+    if (rc == ERR_OK && look->why.has_blocked)
+        rc = read_group(txn, look, err);
     return rc;
 }
 

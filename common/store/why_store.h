@@ -24,6 +24,11 @@ struct why_blocked {
     char last_result[RECOVERY_RESULT_SIZE];
     char last_detail[JOB_REASON_SIZE];
     uint32_t ramp; /* not 0: a release is under way */
+    char policy[BLOCK_POLICY_SIZE];
+    uint32_t before; /* jobs of its group that go on before it, counted to WHY_AHEAD_MAX */
+    /* Who let it go on last, before it was blocked again, and when; "" and 0: nobody did. */
+    char released_by[USER_SIZE];
+    int64_t released_us;
 };
 
 struct why {

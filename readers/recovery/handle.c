@@ -4,7 +4,7 @@
 #include "common/base/clock.h"
 #include "common/base/fault.h"
 #include "common/base/log.h"
-#include "readers/recovery/policy.h"
+#include "common/model/policy.h"
 #include "readers/recovery/stats.h"
 
 #define GIVE_UP_AT_ONCE 256
@@ -255,15 +255,17 @@ static enum err_code test(struct work *work, struct err *err)
 static enum err_code obey(struct work *work, struct err *err)
 {
     char detail[DETAIL_SIZE];
+    char lasted[DURATION_SIZE];
     const struct recovery *cause = &work->cause;
     bool release = strcmp(cause->asked, "release") == 0;
     const struct recovery_verdict verdict = {
         .result = "operator", .detail = cause->last_detail, .next_ms = rest_of_pause_ms(work)};
     struct recovery_batch batch = {
         .asked = true, .asked_us = cause->asked_us, .actor = cause->asked_by, .detail = detail};
-    (void)snprintf(detail, sizeof(detail), "%s by %s%s%s", release ? "released" : "ended",
-                   cause->asked_by, cause->last_detail[0] ? "; the last test said: " : "",
-                   cause->last_detail);
+    (void)snprintf(detail, sizeof(detail), "%s by %s after %s%s%s",
+                   release ? "released" : "given up", cause->asked_by,
+                   duration_text(lasted_ms(cause), lasted),
+                   cause->last_detail[0] ? "; the last test said: " : "", cause->last_detail);
     if (release)
         return let_go(work, UINT32_MAX, &verdict, &batch, err);
     return give_up(work, &verdict, &batch, err);

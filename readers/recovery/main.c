@@ -12,7 +12,7 @@
 #include "common/service/program.h"
 #include "common/service/servers.h"
 #include "readers/recovery/keeper.h"
-#include "readers/recovery/policy.h"
+#include "common/model/policy.h"
 #include "readers/recovery/reconcile.h"
 #include "readers/recovery/stats.h"
 

@@ -95,7 +95,7 @@ def test_a_held_job_names_the_cause_and_that_nobody_checks(site, web, ann):
     job = ann.submit(appId="off", appVersion="1")
     ann.wait_status(job, "BLOCKED")
     told = why(ann, job)
-    assert "its application is disabled or missing" in told["why"]
+    assert "application off version 1 is disabled, by root" in told["why"]
     assert told["data"]["blocked"]["params"] == {"app": "off", "version": "1"}
     assert told["data"]["blocked"]["resumeStatus"]
     site.sql("UPDATE job_recovery SET next_at = UTC_TIMESTAMP(6) - INTERVAL 1 HOUR")

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/support/test.h"
 
-#include "readers/recovery/policy.h"
+#include "common/model/policy.h"
 
 static struct policy policy_of(const char *text)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "readers/recovery/policy.h"
+#include "common/model/policy.h"
 
 #include "common/base/sv.h"
 
@@ -36,7 +36,7 @@ static const struct {
     int64_t (*pause)(const struct policy *policy, uint32_t tries);
 } kinds[POLICY_KIND_COUNT] = {
 #define POLICY(kind, pause) [POLICY_##kind] = {#kind, pause},
-#include "readers/recovery/policy.def"
+#include "common/model/policy.def"
 #undef POLICY
 };
 

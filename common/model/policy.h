@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef READERS_RECOVERY_POLICY_H
-#define READERS_RECOVERY_POLICY_H
+#ifndef COMMON_MODEL_POLICY_H
+#define COMMON_MODEL_POLICY_H
 
 /* policy: when to ask again whether a cause has cleared, and when to give up. Written as
  *   constant every=15s jitter=10 elapsed=30d
@@ -14,7 +14,7 @@
 
 enum policy_kind {
 #define POLICY(kind, pause) POLICY_##kind,
-#include "readers/recovery/policy.def"
+#include "common/model/policy.def"
 #undef POLICY
     POLICY_KIND_COUNT
 };
