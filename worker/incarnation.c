@@ -4,6 +4,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/service/daemon.h"
+#include "common/store/queue_store.h"
 #include "worker/adopt.h"
 #include "worker/ahead.h"
 #include "worker/home.h"
@@ -304,6 +305,28 @@ static enum err_code look_at_runner(struct worker *w, struct err *err)
     return rc;
 }
 
+/* A slip in its name: no job will come. The default queue is made when its tenant is first seen. */
+static void warn_of_missing_queue(const struct worker *w)
+{
+    const struct config *cfg = w->cfg;
+    struct job_queue_list list = {0};
+    struct err err = {0};
+    BUF_AUTO struct buf there = BUF_INIT(512);
+    bool found = strcmp(cfg->worker_queue, QUEUE_DEFAULT) == 0;
+    if (found || queue_store_list(w->store, cfg->worker_tenant, &list, &err) != ERR_OK)
+        return;
+    for (size_t i = 0; i < list.count; i++) {
+        found = found || strcmp(list.items[i].name, cfg->worker_queue) == 0;
+        (void)buf_addf(&there, "%s%s", i > 0 ? ", " : "", list.items[i].name);
+    }
+    job_queue_list_done(&list);
+    if (!found)
+        log_event(LOG_WARN, "worker.queue.missing", LOG_S("tenant", cfg->worker_tenant),
+                  LOG_S("queue", cfg->worker_queue), LOG_S("there", buf_text(&there)),
+                  LOG_S("cure", "no job comes to it: make the queue with 'sluice queue put', or "
+                                "correct worker.queue"));
+}
+
 enum err_code incarnation_start(struct worker *w, struct err *err)
 {
     begin_anew(w);
@@ -341,5 +364,7 @@ enum err_code incarnation_start(struct worker *w, struct err *err)
                   LOG_S("name", w->cfg->worker_name), LOG_S("tenant", w->cfg->worker_tenant),
                   LOG_S("queue", w->cfg->worker_queue), LOG_U("slots", w->cfg->worker_slots),
                   LOG_U("found", w->found_count));
+    if (goes_on && rc == ERR_OK)
+        warn_of_missing_queue(w);
     return rc;
 }

@@ -371,9 +371,12 @@ def test_a_queue_and_its_worker(site, root, ann):
 
 
 def test_a_worker_without_a_queue(site, root):
+    root.get("/v1/queues").expect(200)  # the tenant is there, and its default queue
     worker = site.worker("nosuchq")
     found = next(row for row in root.get("/v1/workers").json["workers"] if row["queue"] == "nosuchq")
     with explained("worker of no queue") as row:
+        warned = worker.wait_log("worker.queue.missing")
+        row.said(warned, cause=["nosuchq"], limit=['"there":"', "default"], step=["sluice queue put"])
         row.said(said(site, root, found["id"]), cause=["Tenant acme has no queue 'nosuchq', so no job comes to it"],
                  limit=["queue 'nosuchq'"], step=["Make the queue: 'sluice queue put nosuchq"])
     assert worker.stop() == 0
@@ -467,3 +470,21 @@ def test_where_a_job_went(site, root, ann):
     for one in (away, again):
         ann.cancel(one)
     site.stranger(site.processes[0]).get(f"/v1/jobs/{job}/explain").expect(404)
+
+
+# ---- workers that do not start
+
+
+def test_a_worker_that_cannot_start(site):
+    worker = site.worker(name="twin")
+    second = site.worker(name="twin", wait=False)
+    assert second.wait() != 0
+    with explained("worker name taken") as row:
+        row.said(second.log_tail().splitlines()[-1], cause=["another worker with the name 'twin' runs on this host"],
+                 limit=["(lock "], step=["give this one another worker.name"])
+    assert worker.stop() == 0
+    broken = site.worker(name="broken", wait=False, worker_runner="/opt/none")
+    with explained("runner missing") as row:
+        row.said(broken.wait_log("/opt/none"), cause=["No such file or directory"], limit=["/opt/none"], step=["worker.runner"])
+    broken.signal(signal.SIGKILL)
+    broken.wait()

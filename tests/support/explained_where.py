@@ -75,4 +75,9 @@ ROWS = {
                          "each filter, and what it read", NONE),
     "disabled queue, new job": Row("a job went to default since its queue is disabled",
                                    "the queue that would take it is disabled", "its name", NONE),
+    # ---- workers that do not start
+    "worker name taken": Row("a second worker of the same name is started on a host", "the name is taken",
+                             "the lock", "give it another name"),
+    "runner missing": Row("worker.runner names what is not there", "no such file", "its path",
+                          "the setting"),
 }

@@ -63,7 +63,9 @@ static enum err_code spawn_runner(const struct runner_client_config *cfg, struct
     for (size_t i = 0; i + 1 < ARRAY_LEN(argv); i++)
         free(argv[i]);
     if (error)
-        return err_set_errno(err, ERR_CONFIG, error, "cannot start %s", cfg->runner_path);
+        return err_set_errno(err, ERR_CONFIG, error,
+                             "cannot start %s (worker.runner; empty: the one beside the worker)",
+                             cfg->runner_path);
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         continue;
     if (WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == EXIT_LOCKED))
