@@ -39,6 +39,12 @@ struct member member_item(const struct member *array, size_t index)
     return member_of(array->pointer, name, json_array_get(array->value, index));
 }
 
+/* Of a request, also of one in a batch. */
+static bool is_argument(const char *pointer)
+{
+    return strstr(pointer, "/command/") || strstr(pointer, "/args/");
+}
+
 enum err_code member_text(const struct member *member, size_t max_bytes, const char **ret_text,
                           struct err *err)
 {
@@ -48,7 +54,10 @@ enum err_code member_text(const struct member *member, size_t max_bytes, const c
     size_t length = json_string_length(member->value);
     if (length > max_bytes)
         return err_set_at(err, ERR_INVALID, member->pointer,
-                          "%zu bytes are too many, the limit is %zu", length, max_bytes);
+                          "%zu bytes are too many, the limit is %zu%s", length, max_bytes,
+                          is_argument(member->pointer)
+                              ? ": send a long text as an input file (fileInputs, content)"
+                              : "");
     *ret_text = json_string_value(member->value);
     return ERR_OK;
 }

@@ -222,6 +222,13 @@ def test_a_job_that_ignores_sigterm_tells_when_it_is_killed(site, root, ann):
         ann.wait_end(job)
 
 
+def test_an_argument_that_is_too_long_belongs_into_a_file(ann):
+    with explained("argument too long") as row:
+        told = ann.post("/v1/jobs", {"name": "x", "command": ["true", "x" * 200000]}).problem(400)
+        row.said(told["detail"], cause=["too many"], limit=["200000 bytes", "131071"],
+                 step=["input file"])
+
+
 # ---- inputs --------------------------------------------------------------------------------------
 
 def fetched(client, source):

@@ -24,6 +24,8 @@ ENDED = {
                                "the limit may be the cause", "the limit", "more with --memory-mb"),
     "time limit": Row("a job runs longer than its limit", "the limit of its request",
                       "the limit, and the most that there is", "--max-minutes"),
+    "argument too long": Row("an argument has 200000 bytes", "it is too long", "length and limit",
+                             "send it as an input file"),
     "output cut": Row("a job writes more than is kept", "what is not kept",
                       "how much of how much, and the setting", "a file and --keep"),
     "nothing to keep": Row("--keep matches no file", "no file matched", "the pattern",
