@@ -90,21 +90,6 @@ static int call_job(struct cli *cli, const char *method, const char *id, const c
     return cli_call(cli, method, buf_text(&path), NULL, ret_json);
 }
 
-/* Files that were sent along may be long, and say little in one line. */
-static void shorten_inputs(json_t *job)
-{
-    size_t i = 0;
-    json_t *input = NULL;
-    char text[48];
-    json_array_foreach(json_object_get(json_object_get(job, "request"), "fileInputs"), i, input)
-    {
-        const json_t *content = json_object_get(input, "content");
-        (void)snprintf(text, sizeof(text), "(%zu bytes)", json_string_length(content));
-        if (json_is_string(content))
-            (void)json_object_set_new(input, "content", json_string(text));
-    }
-}
-
 int cmd_job(struct cli *cli)
 {
     static const struct cli_column columns[] = {
@@ -120,7 +105,6 @@ int cmd_job(struct cli *cli)
         cli_print_object(cli, job, "id");
         return CLI_DONE;
     }
-    shorten_inputs(job);
     cli_print_object(cli, job, "id");
     status = call_job(cli, "GET", cli->operands[0], "/events", &events);
     if (status != CLI_DONE)

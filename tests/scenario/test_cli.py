@@ -208,7 +208,7 @@ def test_a_job_is_shown_with_its_command_and_request(site, ann):
     shown = site.run("job", job, client=ann).stdout
     assert re.search(r'^request.command +\["sh","-c","exit 0"\]$', shown, re.M), shown
     assert re.search(r"^request.env.COLOUR +blue$", shown, re.M)
-    assert "(5000 bytes)" in shown and "xxx" not in shown
+    assert "5000" in shown and "xxx" not in shown
     ann.wait_end(job)
 
 
