@@ -14,7 +14,7 @@ const EMPTY = {
   webhooks: ["/webhooks", "There is no webhook"],
   deliveries: ["/deliveries", "No matching deliveries"],
   workers: ["/workers", "No worker serves this tenant"],
-  events: ["/events", "Nothing has happened since you came"],
+  events: ["/events", "Nothing of this kind has happened lately"],
   audit: ["/audit?action=none", "Nothing of this kind was done"],
 };
 const DATABASE_AWAY = {

@@ -31,15 +31,13 @@ const SCREENS = {
   "job-held": [`/jobs/${ids.held}`, "System west"],
   "group-disabled": [`/recovery/${ids.disabled}`, "Enable system west"],
   workers: ["/workers", "worker-one"],
-  audit: ["/audit", "queue put"],
+  audit: ["/audit", "/v1/queues/quick"],
 };
 
 // What is seen only after somebody has done something.
 const DONE = {
   events: async (page) => {
-    const listening = page.waitForResponse((answer) => new URL(answer.url()).pathname === "/v1/events");
-    await visit(page, "/events", "Events appear here");
-    await listening; // what happens before that is not shown
+    await visit(page, "/events", "What happened to jobs lately");
     const headers = { Authorization: `Bearer ${given.tokens.admin}`, "Content-Type": "application/json" };
     const body = JSON.stringify({ name: "seen", command: ["true"] });
     await fetch(`${given.url}/v1/jobs`, { method: "POST", headers, body });

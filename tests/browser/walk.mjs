@@ -26,7 +26,7 @@ async function whichCauseBlocksAndReleaseThem(page) {
   await press(page, "Check now");
   await page.getByText("It is being checked now.").waitFor();
   await tests.nth(before).waitFor({ timeout: 30000 }); // in vain: the host is not there yet
-  const host = createServer((_, answer) => answer.end("input")).listen(ids.port, "127.0.0.1");
+  const host = createServer((_, answer) => answer.end("input")).listen(ids.port, "127.0.0.1").unref();
   await press(page, "Release");
   await page.getByText("They are released without a check").waitFor();
   await confirm(page, `Release ${ids.blocked} jobs`);
@@ -100,9 +100,8 @@ async function followOutputLive(page) {
 async function watchEvents(page) {
   await screen(page, "Events");
   const listening = page.waitForResponse((answer) => answer.url().includes("/v1/events?type=FINISHED"));
-  await page.getByLabel("State that it leads to").selectOption("finished");
-  await listening; // what happens before that is not shown
-  await page.getByText("Events appear here as they happen.").waitFor();
+  await page.getByLabel("New state").selectOption("finished");
+  await listening;
   const headers = { Authorization: `Bearer ${given.tokens.admin}`, "Content-Type": "application/json" };
   const submit = (name) =>
     fetch(`${given.url}/v1/jobs`, { method: "POST", headers, body: JSON.stringify({ name, command: ["true"] }) });

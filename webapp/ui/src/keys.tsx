@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Shortcuts; "?" tells them.
+// Shortcuts; "?" shows them.
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useLayoutEffect } from "preact/hooks";
@@ -14,7 +14,7 @@ export const helpOpen = signal(false);
 const TYPED_INTO = "input:not([type=checkbox]), textarea, select, dialog *";
 
 const acts: Readonly<Record<string, readonly [string, () => void]>> = {
-  "?": ["tell the shortcuts", () => (helpOpen.value = true)],
+  "?": ["show the shortcuts", () => (helpOpen.value = true)],
   p: ["pause or resume the updates", () => (paused.value = !paused.value)],
   t: ["light or dark", switchTheme],
   "/": [
@@ -23,11 +23,21 @@ const acts: Readonly<Record<string, readonly [string, () => void]>> = {
   ],
 };
 
+/** From nowhere, an arrow goes to the first row of the screen's table. */
+function intoTable(event: KeyboardEvent): boolean {
+  if (event.key !== "ArrowDown" || (document.activeElement && document.activeElement !== document.body)) return false;
+  const first = document.querySelector<HTMLElement>("main tbody a, main tbody button");
+  first?.focus();
+  if (first) event.preventDefault();
+  return first !== null;
+}
+
 /** "g" and then the key of a screen go there. */
 export function useKeys(screens: readonly Screen[]): void {
   useLayoutEffect(() => {
     let going = false;
     const onKey = (event: KeyboardEvent): void => {
+      if (intoTable(event)) return;
       const typing = (event.target as HTMLElement).matches(TYPED_INTO);
       if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
       const screen = going ? screens.find((one) => one.key === event.key) : undefined;

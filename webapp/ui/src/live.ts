@@ -48,7 +48,7 @@ export function refresh(): void {
 }
 
 /** The service sends something every ten seconds: a stream without it is dead. */
-const STREAM_QUIET_MS = 25_000;
+export const STREAM_QUIET_MS = 25_000;
 
 /** Listens unless all stands still; to be started once for a session, the answer ends it. */
 export function followEvents(): () => void {

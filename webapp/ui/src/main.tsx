@@ -6,9 +6,7 @@ import "./style/parts.css";
 import "./style/output.css";
 import "./style/shell.css";
 import "./style/phone.css";
-import { resume } from "./api/session";
 import { App } from "./app";
 
 const root = document.getElementById("app");
 if (root) render(<App />, root);
-void resume();

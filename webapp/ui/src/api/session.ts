@@ -4,14 +4,16 @@
 import { effect, signal } from "@preact/signals";
 import { routes, type Identity } from "../generated/contract";
 import { call, faultOf, type Fault, type Operation } from "./client";
-import { dropToken, keepToken, token } from "./token";
+import { endSession, keepToken, token } from "./token";
 
 export const identity = signal<Identity | null>(null);
 export const sessionFault = signal<Fault | null>(null);
 
-// Whoever signs in next is somebody else until the service has said who.
+// Whoever signs in next is somebody else until the service has said who. The token may come from
+// another tab.
 effect(() => {
-  if (!token.value) identity.value = null;
+  if (token.value) void resume();
+  else identity.value = null;
 });
 
 function hasRole(least: string): boolean {
@@ -35,9 +37,12 @@ export function mayOnAll(name: Operation): boolean {
 
 /** Asks who the kept token belongs to. */
 export async function resume(): Promise<void> {
-  if (!token.value) return;
+  const asked = token.peek();
+  if (!asked) return;
   try {
-    identity.value = await call("whoami", {});
+    const who = await call("whoami", {});
+    if (token.peek() !== asked) return;
+    identity.value = who;
     sessionFault.value = null;
   } catch (error) {
     const fault = faultOf(error);
@@ -45,11 +50,10 @@ export async function resume(): Promise<void> {
   }
 }
 
-export async function signIn(text: string): Promise<void> {
+export function signIn(text: string): void {
   keepToken(text.trim());
-  await resume();
 }
 
 export function signOut(): void {
-  dropToken(null);
+  endSession();
 }

@@ -107,6 +107,26 @@ async function readOnce<N extends Operation>(
   }
 }
 
+/** Where a stream of events is now: the id that it begins with. */
+export async function streamPlace<N extends Operation>(name: N, options: CallOptions<N> & { signal: AbortSignal }): Promise<number> {
+  const own = new AbortController();
+  try {
+    const signal = AbortSignal.any([options.signal, own.signal]);
+    const answer = await fetchRoute(name, { ...options, headers: { Accept: "text/event-stream" }, signal });
+    const reader = answer.body?.pipeThrough(new TextDecoderStream()).getReader();
+    for (let text = ""; reader; ) {
+      const part = await reader.read();
+      if (part.done) break;
+      text += part.value;
+      const id = /^id: (\d+)$/m.exec(text)?.[1];
+      if (id) return Number(id);
+    }
+    return 0;
+  } finally {
+    own.abort();
+  }
+}
+
 export function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, ms);

@@ -9,12 +9,12 @@ import { Details, type Detail } from "../view/details";
 import { tell } from "../view/dialog";
 import { Loaded } from "../view/notice";
 import { Size } from "../view/size";
-import { Condition, State } from "../view/state";
+import { Condition, JobState, State, words } from "../view/state";
 import { Lasted, span, Time } from "../view/time";
 import { JobActs } from "./job_acts";
 import { JobOutput, saveAs } from "./job_output";
 import { CauseLink } from "./recovery_cause";
-import { Timeline } from "./job_timeline";
+import { Timeline, WorkerLink, type Names } from "./job_timeline";
 
 const EVENTS = 200;
 
@@ -22,20 +22,23 @@ interface Whole {
   readonly job: Job;
   readonly why: Why;
   readonly events: EventList["events"];
+  readonly names: Names;
 }
 
 async function load(id: string, signal: AbortSignal): Promise<Whole> {
   const path = { id };
-  const [job, why, events] = await Promise.all([
+  const [job, why, events, fleet] = await Promise.all([
     call("job_get", { path, signal }),
     call("job_why", { path, signal }),
     call("job_events", { path, query: { limit: EVENTS }, signal }),
+    call("worker_list", { signal }),
   ]);
-  return { job, why, events: events.events };
+  return { job, why, events: events.events, names: new Map(fleet.workers.map((one) => [one.id, `${one.name} of ${one.host}`])) };
 }
 
-function facts(job: Job): readonly Detail[] {
+function facts(job: Job, names: Names): readonly Detail[] {
   return [
+    ["State", words(job.status)],
     ["Queue", <a href={href(["queues", job.queue])}>{job.queue}</a>],
     ["Owner", job.owner],
     ["Application", job.appId && <a href={href(["apps", job.appId, job.appVersion ?? ""])}>{`${job.appId} ${job.appVersion ?? ""}`}</a>],
@@ -51,7 +54,7 @@ function facts(job: Job): readonly Detail[] {
     ["Attempts", job.losses > 0 ? `${job.attempts}, and ${job.losses} lost with their worker` : job.attempts],
     ["Resources", `${job.nodeCount} × ${job.coresPerNode} cores${job.memoryMB ? `, ${job.memoryMB} MB` : ""}`],
     ["Tags", job.tags.join(", ")],
-    ["Worker", job.worker && <code>{job.worker}</code>, true],
+    ["Worker", job.worker && <WorkerLink id={job.worker} names={names} />],
     ["Id", <code>{job.id}</code>, true],
   ];
 }
@@ -115,7 +118,7 @@ function Body({ whole, reload }: { whole: Whole; reload: () => void }): JSX.Elem
       </p>
       <div class="bar">
         <h1>{job.name}</h1>
-        <State of={job.status} />
+        <JobState of={job.status} />
         {!job.visible && <State of="hidden" />}
         <JobActs job={job} onDone={reload} />
       </div>
@@ -123,11 +126,11 @@ function Body({ whole, reload }: { whole: Whole; reload: () => void }): JSX.Elem
       <div class="columns">
         <section>
           <h2>About it</h2>
-          <Details of={facts(job)} />
+          <Details of={facts(job, whole.names)} />
         </section>
         <section>
           <h2>History</h2>
-          <Timeline events={whole.events} />
+          <Timeline events={whole.events} names={whole.names} />
         </section>
       </div>
       <JobOutput job={job} />

@@ -13,6 +13,8 @@ interface Act {
   readonly route: JobAct;
   readonly verb: string;
   readonly done: string;
+  /** What comes of it, for one and for many. */
+  readonly means: string;
   readonly danger?: boolean;
   readonly fits: (job: Job) => boolean;
 }
@@ -20,10 +22,29 @@ interface Act {
 const hasEnded = (job: Job): boolean => ended.includes(job.status);
 
 const acts: readonly Act[] = [
-  { route: "job_cancel", verb: "Cancel", done: "asked to end", danger: true, fits: (job) => !hasEnded(job) && !job.cancelRequested },
-  { route: "job_resubmit", verb: "Resubmit", done: "submitted anew", fits: hasEnded },
-  { route: "job_hide", verb: "Hide", done: "hidden", fits: (job) => hasEnded(job) && job.visible },
-  { route: "job_unhide", verb: "Show again", done: "shown again", fits: (job) => !job.visible },
+  {
+    route: "job_cancel",
+    verb: "Cancel",
+    done: "asked to end",
+    means: "Cancelled jobs cannot be resumed.",
+    danger: true,
+    fits: (job) => !hasEnded(job) && !job.cancelRequested,
+  },
+  {
+    route: "job_resubmit",
+    verb: "Resubmit",
+    done: "resubmitted",
+    means: "The same request is submitted again as a new job; this one stays as it is.",
+    fits: hasEnded,
+  },
+  {
+    route: "job_hide",
+    verb: "Hide",
+    done: "hidden",
+    means: "It is left out of lists; “Include hidden” shows it.",
+    fits: (job) => hasEnded(job) && job.visible,
+  },
+  { route: "job_unhide", verb: "Show again", done: "shown again", means: "It is in lists again.", fits: (job) => !job.visible },
 ];
 
 const AT_ONCE = 4;
@@ -46,17 +67,29 @@ async function actOn(act: Act, jobs: readonly Job[]): Promise<readonly Job[]> {
 function Names({ jobs }: { jobs: readonly Job[] }): JSX.Element {
   const more = jobs.length - 5;
   return (
-    <p>
-      {jobs.slice(0, 5).map((job) => job.name).join(", ")}
-      {more > 0 && ` and ${more} more`}
-    </p>
+    <ul class="plain">
+      {jobs.slice(0, 5).map((job) => (
+        <li key={job.id}>
+          {job.name}{" "}
+          <span class="muted">
+            of {job.owner}, queue {job.queue}
+          </span>
+        </li>
+      ))}
+      {more > 0 && <li class="muted">and {more} more</li>}
+    </ul>
   );
 }
 
 function question(act: Act, jobs: readonly Job[], onDone: (made: readonly Job[]) => void): void {
   ask({
     title: `${act.verb} ${counted(jobs.length)}?`,
-    body: <Names jobs={jobs} />,
+    body: (
+      <>
+        <Names jobs={jobs} />
+        <p>{act.means}</p>
+      </>
+    ),
     act: `${act.verb} ${counted(jobs.length)}`,
     danger: act.danger ?? false,
     run: async () => {

@@ -7,7 +7,7 @@ import type { Job } from "../generated/contract";
 import { useLive } from "../live";
 import { adjust, go, href, place } from "../route";
 import { filterOf, isJobId, isWords, queryOf, STATE_GROUPS, statusText, type Search } from "../search";
-import { Condition, State } from "../view/state";
+import { Condition, JobState } from "../view/state";
 import { FilterBox, useCheck } from "../view/filter_box";
 import { Empty, Loaded } from "../view/notice";
 import { usePages } from "../view/pages";
@@ -20,10 +20,10 @@ import { useColumns } from "./job_columns";
 const PAGE = 50;
 const columns: readonly Column<Job>[] = [
   { key: "name", head: "Name", wide: true, cell: (job) => <a href={href(["jobs", job.id])}>{job.name}</a> },
-  { key: "status", head: "State", cell: (job) => <State of={job.status} /> },
+  { key: "status", head: "State", cell: (job) => <JobState of={job.status} /> },
   { key: "condition", head: "Reason", cell: (job) => <Condition of={job.condition} /> },
-  { key: "queue", head: "Queue", cell: (job) => job.queue },
-  { key: "owner", head: "Owner", cell: (job) => job.owner },
+  { key: "queue", head: "Queue", clip: true, cell: (job) => job.queue },
+  { key: "owner", head: "Owner", clip: true, cell: (job) => job.owner },
   { key: "app", head: "Application", cell: (job) => (job.appId ? `${job.appId} ${job.appVersion ?? ""}` : "–") },
   { key: "created", head: "Submitted", cell: (job) => <Time at={job.created} /> },
   { key: "took", head: "Took", number: true, cell: (job) => <Lasted from={job.started} to={job.ended} /> },

@@ -8,10 +8,11 @@ import type { Count, Overview as Facts } from "../generated/contract";
 import { broker, database } from "../health";
 import { useLive } from "../live";
 import { href } from "../route";
+import { STATE_GROUPS } from "../search";
 import { jobsWait } from "../view/banner";
 import { Chart, type Line } from "../view/chart";
 import { Loaded } from "../view/notice";
-import { Condition, State, words } from "../view/state";
+import { Condition, JobState, jobWord, State } from "../view/state";
 import { span, Time } from "../view/time";
 
 const MINUTES = 60;
@@ -89,16 +90,45 @@ function JobTile(props: {
   );
 }
 
+interface Sum {
+  readonly count: Count;
+  readonly states: readonly string[];
+  readonly first: string;
+}
+
+/** What jobs do, in a word; RUNNING stands for the steps around it. */
+function byWord(jobs: Facts["jobs"]): ReadonlyMap<string, Sum> {
+  const sums = new Map<string, Sum>();
+  for (const [state, { count, isMore }] of Object.entries(jobs)) {
+    const word = jobWord(state);
+    const old = sums.get(word);
+    sums.set(word, {
+      count: { count: (old?.count.count ?? 0) + count, isMore: isMore || (old?.count.isMore ?? false) },
+      states: [...(old?.states ?? []), state],
+      first: word === "running" ? "RUNNING" : (old?.first ?? state),
+    });
+  }
+  return sums;
+}
+
+/** The tab of jobs that has them, if it has no others. */
+function groupOf(states: readonly string[]): string {
+  const same = (list: string): boolean => list.split(",").sort().join() === [...states].sort().join();
+  return STATE_GROUPS.find(([, list]) => same(list))?.[1] ?? states.join(",");
+}
+
 function States({ jobs }: { jobs: Facts["jobs"] }): JSX.Element {
-  const rows = Object.entries(jobs).filter(([, count]) => count.count > 0);
+  const rows = [...byWord(jobs)].filter(([, { count }]) => count.count > 0);
   return (
     <Tile title="Jobs not ended">
       {rows.length === 0 && <p class="figure muted">none</p>}
       <ul class="plain pairs">
-        {rows.map(([state, count]) => (
-          <li key={state}>
-            <a href={href(["jobs"], { status: state })} aria-label={`${counted(count)} ${words(state)}`}>
-              <State of={state} />
+        {rows.map(([word, { count, states, first }]) => (
+          <li key={word}>
+            <a href={href(["jobs"], { status: groupOf(states) })} aria-label={`${counted(count)} ${word}`}>
+              <span class="plain-state">
+                <JobState of={first} />
+              </span>
             </a>
             <span class="number">{counted(count)}</span>
           </li>

@@ -9,7 +9,7 @@ export function SignIn(): JSX.Element {
   const because = lostBecause.value;
   const submit = (event: Event): void => {
     event.preventDefault();
-    if (text.trim()) void signIn(text);
+    if (text.trim()) signIn(text);
   };
   return (
     <main class="alone">
@@ -20,7 +20,7 @@ export function SignIn(): JSX.Element {
             <strong>The token was refused</strong>
           </p>
           <p>{because}</p>
-          <p class="cure">Get a new one: it may have run out, or belong to another site.</p>
+          <p class="cure">Get a new one: it may have expired, or belong to another site.</p>
         </div>
       )}
       <form onSubmit={submit}>
@@ -33,8 +33,8 @@ export function SignIn(): JSX.Element {
           onInput={(event) => setText(event.currentTarget.value)}
         />
         <p class="muted">
-          <code>./dev up</code> and <code>sluice token</code> print one. It stays in this tab and is forgotten when the tab
-          is closed.
+          An administrator of this site gives you one (<code>sluice token</code> makes it). All tabs of this browser use it; it
+          is forgotten when you sign out or close the last of them.
         </p>
         <button type="submit" class="main">
           Sign in

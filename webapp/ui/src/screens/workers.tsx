@@ -25,7 +25,7 @@ const columnsFor = (onDone: () => void): readonly Column<Worker>[] => [
     head: "Jobs",
     cell: (worker) => <a href={href(["jobs"], { filter: `worker = '${worker.id}'` })}>its jobs</a>,
   },
-  { key: "acts", head: "Acts", cell: (worker) => <WorkerActs worker={worker} onDone={onDone} /> },
+  { key: "acts", head: "Actions", cell: (worker) => <WorkerActs worker={worker} onDone={onDone} /> },
 ];
 
 /** Live ones first. */

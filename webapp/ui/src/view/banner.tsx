@@ -4,9 +4,9 @@
 import type { ComponentChildren, JSX } from "preact";
 import { identity, may } from "../api/session";
 import type { Overview } from "../generated/contract";
-import { broker, database, freshness, isOld, keys, lost, oldest, unserved } from "../health";
+import { attention, broker, database, freshness, isOld, keys, lost, oldest, unserved } from "../health";
 import { href } from "../route";
-import { exact, span } from "./time";
+import { exact } from "./time";
 
 const QUEUES = 3;
 
@@ -59,7 +59,8 @@ export function jobsWait(waiting: { count: number; isMore: boolean }): string {
 function unservedLine(one: Overview["unserved"][number]): Line {
   const tenant = identity.value?.tenant ?? "TENANT";
   const start = <code>{`sluice-worker --tenant ${tenant} --queue ${one.queue}`}</code>;
-  const since = `the oldest for ${span(one.longestWaitSeconds)}`;
+  const asked = Date.parse(attention.value?.time ?? "");
+  const since = `the oldest since ${exact(asked - one.longestWaitSeconds * 1000)}`;
   return {
     key: `queue ${one.queue}`,
     title: one.workers
@@ -67,7 +68,7 @@ function unservedLine(one: Overview["unserved"][number]): Line {
       : `Queue ${one.queue}: ${jobsWait(one.waiting)} and no worker serves it`,
     more: (
       <>
-        <a href={href(["queues", one.queue])}>Queue {one.queue}</a>, {since}.{" "}
+        <a href={href(["queues", one.queue])}>Show its details</a>; {since}.{" "}
         {one.workers > 0 && (
           <>
             Resume one of its <a href={href(["workers"], { queue: one.queue })}>workers</a>, or start another:{" "}

@@ -54,7 +54,7 @@ export function Loaded<T>(props: {
   const { value, fault, reload } = props.live;
   return (
     <>
-      {fault && <FaultNotice fault={fault} onRetry={reload} />}
+      {fault && (fault.status === 404 ? <FaultNotice fault={fault} /> : <FaultNotice fault={fault} onRetry={reload} />)}
       {value !== undefined && props.children(value)}
       {value === undefined && !fault && (lost.value === null ? <p class="loading muted">Loading…</p> : <NoAnswer />)}
     </>

@@ -54,6 +54,34 @@ const TONES: Readonly<Record<string, Tone>> = {
   UNKNOWN: "stop",
 };
 
+/** What a job does, in a word: several states of it are one to those who wait for it. */
+const JOB_WORDS: Readonly<Record<string, string>> = {
+  PENDING: "waiting",
+  QUEUED: "waiting",
+  PROCESSING_INPUTS: "running",
+  STAGING_INPUTS: "running",
+  STAGING_JOB: "running",
+  SUBMITTING_JOB: "running",
+  ARCHIVING: "running",
+};
+
+export function jobWord(state: string): string {
+  return JOB_WORDS[state] ?? words(state);
+}
+
+/** The word, and the state itself where that says more. */
+export function JobState({ of }: { of: string }): JSX.Element {
+  const word = jobWord(of);
+  return (
+    <>
+      <span class={`state ${TONES[of] ?? "off"}`} title={of}>
+        {word}
+      </span>
+      {word === "running" && of !== "RUNNING" && <span class="muted"> {words(of)}</span>}
+    </>
+  );
+}
+
 export function words(name: string): string {
   return name.toLowerCase().replaceAll("_", " ");
 }

@@ -11,6 +11,8 @@ export interface Column<T> {
   readonly cell: (row: T) => ComponentChildren;
   readonly number?: boolean;
   readonly wide?: boolean;
+  /** Text that may be long: cut with an ellipsis, whole in its title. */
+  readonly clip?: boolean;
 }
 
 export interface Selection {
@@ -42,6 +44,14 @@ function walk(event: JSX.TargetedKeyboardEvent<HTMLTableSectionElement>): void {
   if (!next) return;
   event.preventDefault();
   next.focus();
+}
+
+function Clipped({ children }: { children: ComponentChildren }): JSX.Element {
+  return (
+    <span class="clip" title={typeof children === "string" ? children : undefined}>
+      {children}
+    </span>
+  );
 }
 
 function toggled(chosen: ReadonlySet<string>, id: string): Set<string> {
@@ -99,7 +109,7 @@ export function Table<T>({ label, columns, rows, idOf, selection, empty }: Table
                     data-label={column.head}
                     class={`${column.number ? "number" : ""} ${column.wide ? "wide" : ""}`}
                   >
-                    {column.cell(row)}
+                    {column.clip ? <Clipped>{column.cell(row)}</Clipped> : column.cell(row)}
                   </td>
                 ))}
               </tr>
