@@ -339,7 +339,7 @@ static void tell_failing(struct doctor *doctor, const struct hooks *hooks)
         doctor, DOCTOR_WARNING,
         "look at 'sluice deliveries --state due', and at the receiver; webhook.give_up_s is "
         "how long each is tried",
-        "a webhook%s%s of tenant %s fails: a delivery was tried %u times in vain, the last "
+        "a webhook%s%s of tenant %s fails: a delivery has failed %u times, the last "
         "time: %s; %" PRIu64 " deliveries wait, the oldest for %" PRId64
         " s, and each is given up after %u s",
         one->name[0] ? " named " : "", one->name, one->tenant, one->attempts,

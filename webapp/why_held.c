@@ -99,7 +99,7 @@ static void add_check(const struct why_blocked *blocked, struct buf *text)
         buf_add_text(text, ", so sluice-recovery may not be running");
     }
     if (blocked->tries > 0)
-        buf_addf(text, " (%u check%s in vain so far)", blocked->tries, why_plural(blocked->tries));
+        buf_addf(text, " (%u failed check%s so far)", blocked->tries, why_plural(blocked->tries));
 }
 
 /* A job ends when it has waited for as long as the policy says, or after so many checks. */

@@ -16,6 +16,8 @@ void why_add_span(struct buf *text, int64_t us)
         buf_addf(text, "%" PRId64 " min", s / 60);
     else if (s < 2 * 86400)
         buf_addf(text, "%" PRId64 " h %" PRId64 " min", s / 3600, s % 3600 / 60);
+    else if (s % 86400 < 3600)
+        buf_addf(text, "%" PRId64 " d", s / 86400);
     else
         buf_addf(text, "%" PRId64 " d %" PRId64 " h", s / 86400, s % 86400 / 3600);
 }

@@ -93,7 +93,7 @@ void why_tell_group(const struct recovery *group, const struct identity *asker, 
         buf_add_text(text, ". The check is due since ");
         why_add_span(text, -group->next_in_us);
     }
-    buf_addf(text, " (%u check%s in vain so far)", group->tries, why_plural(group->tries));
+    buf_addf(text, " (%u failed check%s so far)", group->tries, why_plural(group->tries));
     next_step_add(text, asker, ROLE_OPERATOR, "put this right, then have it checked at once",
                   "sluice recovery check %s", uuid_text(&group->id, id));
 }

@@ -391,7 +391,7 @@ def test_a_group_of_held_jobs(site, root, ann):
     group = told(ann, job)["data"]["blocked"]["recovery"]
     with explained("why of a group") as row:
         row.said(said(site, ann, group), cause=["1 job is held since", "its application is disabled"],
-                 limit=["in vain so far", re.compile(r"since \d\d:\d\d:\d\d UTC")], step=["Ask an operator of this site to put this right"])
+                 limit=[re.compile(r"failed checks? so far"), re.compile(r"since \d\d:\d\d:\d\d UTC")], step=["Ask an operator of this site to put this right"])
         row.said(said(site, root, group), step=[f"'sluice recovery check {group}'"])
     ann.cancel(job).expect(200)
     assert worker.stop() == 0

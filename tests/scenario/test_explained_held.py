@@ -163,9 +163,9 @@ def test_a_host_that_refuses_is_tried_until_a_day_that_is_told(site, web, ann):
     oskar = site.client(web, "oskar", "operator")
     job = with_input(ann, f"http://ann:hush@127.0.0.1:{port}/x?hush")
     with explained("host refuses") as row:
-        wait_until(lambda: why(ann, job), lambda: "in vain so far" in why(ann, job))
+        wait_until(lambda: why(ann, job), lambda: "failed check" in why(ann, job))
         row.said(why(ann, job), cause=[f"input a (http://127.0.0.1:{port}/x)", f"port {port}"],
-                 limit=[LATER, "after 7 d 0 h", re.compile(r"\d+ checks? in vain")],
+                 limit=[LATER, "after 7 d", re.compile(r"\d+ failed checks?")],
                  step=[f"if the address is wrong: 'sluice cancel {job}'"], never=["hush"])
         row.said(why(site.client(web, "bob"), job), step=["Ask an operator of this site to cancel it"])
     with explained("released in vain") as row:

@@ -276,7 +276,7 @@ static void a_held_job_names_its_cause_and_the_next_check(void **unused)
     has(told(BUS_UP), "its application is disabled or missing; sluice-recovery");
     why.has_blocked = true;
     why.blocked = (struct why_blocked){.tries = 3, .next_in_us = 30000000};
-    has(told(BUS_UP), "checked again in 30 s (3 checks in vain so far). Ask an administrator");
+    has(told(BUS_UP), "checked again in 30 s (3 failed checks so far). Ask an administrator");
     why.blocked.next_in_us = -60000000;
     has(told(BUS_UP), "overdue by 60 s, so sluice-recovery may not be running (3");
     why.blocked.ramp = 4;
