@@ -8,7 +8,7 @@ await run(async (browser) => {
   const page = await open(browser);
   await page.keyboard.press("g");
   await page.keyboard.press("j");
-  await page.getByRole("heading", { name: "Jobs" }).waitFor();
+  await page.getByRole("heading", { name: "Jobs", exact: true }).waitFor();
 
   await page.keyboard.press("?");
   await page.getByRole("dialog", { name: "Shortcuts" }).waitFor();
@@ -16,7 +16,7 @@ await run(async (browser) => {
   await page.getByRole("dialog").waitFor({ state: "detached" });
 
   await page.reload();
-  await page.getByRole("heading", { name: "Jobs" }).waitFor();
+  await page.getByRole("heading", { name: "Jobs", exact: true }).waitFor();
   await page.keyboard.press("Tab");
   check((await focusText(page)).includes("Skip to the content"), "the first stop is the skip link");
   await page.keyboard.press("Enter");

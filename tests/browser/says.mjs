@@ -51,7 +51,7 @@ async function anArrowGoesIntoTheTable(page) {
 async function aSessionIsThatOfAllTabs(page) {
   const second = await page.context().newPage();
   await second.goto("/#/queues");
-  await second.getByRole("heading", { name: "Queues" }).waitFor(); // without a sign-in
+  await second.getByRole("heading", { name: "Queues", exact: true }).waitFor(); // without a sign-in
   await second.getByRole("button", { name: "Sign out" }).click();
   for (const tab of [page, second]) await tab.getByLabel("Token").waitFor();
   await second.getByLabel("Token").fill(given.tokens.admin);
