@@ -56,7 +56,7 @@ static bool take_event(void *arg, const char *name, struct sv data)
     if (!event)
         return true;
     if (listener->cli->output == CLI_JSON)
-        (void)json_dumpf(event, stdout, JSON_COMPACT);
+        (void)json_dumpf(event, stdout, JSON_COMPACT | (isatty(1) ? JSON_ENSURE_ASCII : 0));
     else if (listener->cli->output == CLI_NAME)
         cli_put(stdout, cli_text(event, "job"));
     else

@@ -3,6 +3,7 @@
 
 #include "cli/cli.h"
 #include "common/base/fs.h"
+#include "common/base/uuid.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +17,8 @@ struct config_flag flags_files[] = {
     {.name = NULL},
 };
 
-#define PART_SUFFIX ".part" /* what was begun, and goes on with the next call */
+/* What was begun, and goes on with the next call: the job's own, whoever else's is there. */
+#define PART_FORMAT "%s.%s.part"
 
 static int list(struct cli *cli, json_t **ret_files)
 {
@@ -81,11 +83,11 @@ static int fetch_rest(struct cli *cli, const json_t *file, int fd)
 
 /* No name of the archive leads out of the folder or talks to a terminal; no file is replaced
  * unasked. */
-static int fetch(struct cli *cli, int dir, const json_t *file)
+static int fetch(struct cli *cli, int dir, const char *job, const json_t *file)
 {
     struct err err = {0};
     char path[1032];
-    char part[sizeof(path) + sizeof(PART_SUFFIX)];
+    char part[sizeof(path) + UUID_TEXT_SIZE + sizeof(PART_FORMAT)];
     FD_AUTO int fd = -1;
     if (!fs_path_is_safe(sv_of(cli_text(file, "path"))))
         return cli_fail(CLI_REFUSED, "%s: not fetched: the name leads out of the folder",
@@ -94,7 +96,7 @@ static int fetch(struct cli *cli, int dir, const json_t *file)
     cli_make_inert(path);
     for (char *c = path; *c; c++)
         *c = (char)(*c == '\n' || *c == '\t' ? '?' : *c);
-    (void)snprintf(part, sizeof(part), "%s" PART_SUFFIX, path);
+    (void)snprintf(part, sizeof(part), PART_FORMAT, path, job);
     char *slash = strrchr(path, '/');
     if (slash) {
         *slash = 0;
@@ -141,7 +143,7 @@ int cmd_files(struct cli *cli)
         return cli_fail(CLI_REFUSED, "job %s has no such files", cli->operands[0]);
     json_array_foreach(files, i, file)
     {
-        int status = fetch(cli, dir, file);
+        int status = fetch(cli, dir, cli->operands[0], file);
         worst = status > worst ? status : worst;
     }
     return worst;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/table.h"
 
+#include <unistd.h>
+
 static void put_line(const char *text)
 {
     cli_put(stdout, text);
@@ -9,7 +11,8 @@ static void put_line(const char *text)
 
 static void print_json(const json_t *value)
 {
-    (void)json_dumpf(value, stdout, JSON_INDENT(2) | JSON_ENCODE_ANY);
+    (void)json_dumpf(value, stdout,
+                     JSON_INDENT(2) | JSON_ENCODE_ANY | (isatty(1) ? JSON_ENSURE_ASCII : 0));
     (void)fputc('\n', stdout);
 }
 

@@ -302,8 +302,13 @@ static enum err_code move_all(struct plan *plan, const struct wish *wish, struct
     if (plan->count > wish->expected)
         return is_stale(plan, err);
     FAULT("queue.reroute.planned");
-    for (size_t i = 0; rc == ERR_OK && i < plan->count; i++)
-        rc = move_one(plan, &plan->steps[i], err);
+    int64_t until_ms = clock_mono_ms() + (int64_t)plan->req->web->cfg->web_deadline_ms / 2;
+    for (size_t i = 0; rc == ERR_OK && i < plan->count; i++) {
+        if (clock_mono_ms() < until_ms)
+            rc = move_one(plan, &plan->steps[i], err);
+        else
+            plan->left++; /* the client has its answer in time, and asks again */
+    }
     log_event(LOG_INFO, "queue.reroute", LOG_S("tenant", plan->req->who.tenant),
               LOG_S("queue", plan->from), LOG_S("user", plan->req->who.user),
               LOG_U("moved", plan->moved), LOG_U("left", plan->left));

@@ -49,7 +49,7 @@ static enum err_code add_file(struct scan *scan, uint64_t bytes)
 {
     struct archive_plan *plan = scan->plan;
     scan->files++;
-    scan->bytes += bytes;
+    scan->bytes = bytes > UINT64_MAX - scan->bytes ? UINT64_MAX : scan->bytes + bytes;
     if (is_over(scan)) /* counted on, so that people learn how much there is */
         return ERR_OK;
     if (plan->count == scan->capacity) {

@@ -13,10 +13,15 @@ static bool is_blank(char c)
     return c == ' ' || (c >= '\t' && c <= '\r') || c == '\0';
 }
 
-/* Characters that turn the direction of what is around them: U+200E, U+200F, U+202A to U+202E and
- * U+2066 to U+2069; and the two that end a line. */
+/* Characters that turn the direction of what is around them: U+061C, U+200E, U+200F, U+202A to
+ * U+202E and U+2066 to U+2069; the two that end a line; and tags, which nobody sees: U+E0000 to
+ * U+E007F. */
 static bool turns(const unsigned char *at, size_t length)
 {
+    if (length == 2)
+        return at[0] == 0xD8 && at[1] == 0x9C;
+    if (length == 4)
+        return at[0] == 0xF3 && at[1] == 0xA0 && (at[2] == 0x80 || at[2] == 0x81);
     if (length != 3 || at[0] != 0xE2)
         return false;
     return (at[1] == 0x80 &&
@@ -48,7 +53,9 @@ const char *text_quotable(struct sv text, char *ret_text, size_t size)
         size_t bytes = length ? length : 1;
         if (used + bytes >= size)
             break;
-        if (length)
+        if (text.ptr[at] == '"')
+            ret_text[used] = '\''; /* it stands in quotation marks */
+        else if (length)
             memcpy(ret_text + used, text.ptr + at, length);
         else
             ret_text[used] = '?';

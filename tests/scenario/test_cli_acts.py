@@ -131,10 +131,13 @@ def test_files_are_fetched_into_a_folder_and_replace_nothing_unasked(site, ann, 
 @pytest.mark.parametrize("begun", [0, 1, 1000, len(BIG), len(BIG) + 7])
 def test_a_file_that_was_begun_goes_on(site, ann, kept, tmp_path, begun):
     os.mkdir(tmp_path / "d")
-    with open(tmp_path / "d/big.csv.part", "w", encoding="ascii") as out:
+    with open(tmp_path / f"d/big.csv.{kept}.part", "w", encoding="ascii") as out:
         out.write((BIG + "rubbish")[:begun])
+    with open(tmp_path / "d/big.csv.part", "w", encoding="ascii") as out:
+        out.write("of somebody else")
     good(site, ann, "files", kept, "*.csv", "--into", str(tmp_path))
     assert read(tmp_path / "d/big.csv") == BIG
+    assert read(tmp_path / "d/big.csv.part") == "of somebody else"
 
 
 def test_no_file_is_written_through_a_link_out_of_the_folder(site, ann, kept, tmp_path):

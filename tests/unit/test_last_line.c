@@ -40,6 +40,15 @@ static void what_may_not_be_shown_is_a_question_mark(void **unused)
     assert_string_equal(of("a\xC2\x9B"
                            "b"),
                         "a??b");
+    assert_string_equal(of("a\xD8\x9C"
+                           "b\xF3\xA0\x81\xA1"),
+                        "a??b????");
+}
+
+static void it_does_not_end_its_quotation(void **unused)
+{
+    (void)unused;
+    assert_string_equal(of("a\". Do this: \"b"), "a'. Do this: 'b");
 }
 
 static void it_is_cut_between_two_characters(void **unused)
@@ -104,6 +113,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(it_is_the_last_one_that_is_not_blank),
         TEST(what_may_not_be_shown_is_a_question_mark),
+        TEST(it_does_not_end_its_quotation),
         TEST(it_is_cut_between_two_characters),
         TEST(an_address_is_shown_without_what_may_be_secret),
         TEST(only_the_end_of_a_long_file_is_read),

@@ -15,6 +15,7 @@ const EARLIER_BYTES = 256 * 1024;
 export const MOST_LINES = 10_000;
 const MOST_CHARACTERS = 1_000_000;
 const LINE_CHARACTERS = 8192; // a longer one is broken
+const SPAN_WEIGHT = 16; // in characters: a page of coloured letters costs more than one of text
 const SHOWN_EVERY_MS = 100;
 const AGAIN_MS = 2000;
 const NEWLINE = 10;
@@ -24,6 +25,16 @@ export interface Line {
   readonly stream: Stream;
   readonly spans: readonly Span[];
   readonly text: string;
+}
+
+function broken(text: string): string[] {
+  const parts: string[] = [];
+  for (let at = 0; at === 0 || at < text.length; at += LINE_CHARACTERS) parts.push(text.slice(at, at + LINE_CHARACTERS));
+  return parts;
+}
+
+function weight(line: Line | undefined): number {
+  return line ? line.text.length + SPAN_WEIGHT * line.spans.length : 0;
 }
 
 interface Reading {
@@ -206,16 +217,13 @@ export class OutputLog {
   private append(stream: Stream, bytes: Uint8Array): void {
     const reading = this.streams[stream];
     const parts = (reading.rest + reading.decoder.decode(bytes, { stream: true })).split("\n");
-    reading.rest = parts.pop() ?? "";
-    while (reading.rest.length > LINE_CHARACTERS) {
-      parts.push(reading.rest.slice(0, LINE_CHARACTERS));
-      reading.rest = reading.rest.slice(LINE_CHARACTERS);
-    }
-    for (const part of parts) {
+    const last = broken(parts.pop() ?? "");
+    reading.rest = last.pop() ?? "";
+    for (const part of [...parts.flatMap(broken), ...last]) {
       const [line, style] = this.lineOf(stream, part, reading.style);
       reading.style = style;
       this.lines.push(line);
-      this.characters += line.text.length;
+      this.characters += weight(line);
     }
     this.letGo();
     this.show();
@@ -226,24 +234,24 @@ export class OutputLog {
     const parts = text.split("\n");
     if (parts.at(-1) === "") parts.pop();
     let style = PLAIN;
-    const fresh = parts.map((part) => {
+    const fresh = parts.flatMap(broken).map((part) => {
       const [line, next] = this.lineOf(stream, part, style);
       style = next;
       return line;
     });
     const at = this.lines.findIndex((line) => line.stream === stream);
     this.lines.splice(Math.max(0, at), 0, ...fresh);
-    this.characters += fresh.reduce((sum, line) => sum + line.text.length, 0);
+    this.characters += fresh.reduce((sum, line) => sum + weight(line), 0);
   }
 
   private letGo(): void {
     let count = Math.max(0, this.lines.length - MOST_LINES);
     let over = this.characters - MOST_CHARACTERS;
-    for (const line of this.lines.slice(0, count)) over -= line.text.length;
-    while (over > 0 && count < this.lines.length) over -= this.lines[count++]?.text.length ?? 0;
+    for (const line of this.lines.slice(0, count)) over -= weight(line);
+    while (over > 0 && count < this.lines.length) over -= weight(this.lines[count++]);
     for (const line of this.lines.splice(0, count)) {
       this.streams[line.stream].dropped++;
-      this.characters -= line.text.length;
+      this.characters -= weight(line);
     }
   }
 
@@ -251,7 +259,7 @@ export class OutputLog {
     const { cursor } = this.streams[stream];
     this.streams[stream] = { ...fresh(0), cursor };
     this.lines = this.lines.filter((line) => line.stream !== stream);
-    this.characters = this.lines.reduce((sum, line) => sum + line.text.length, 0);
+    this.characters = this.lines.reduce((sum, line) => sum + weight(line), 0);
     this.show();
   }
 

@@ -16,6 +16,7 @@ export interface Style {
 
 export const PLAIN: Style = { front: null, back: null, marks: new Set() };
 
+const MOST_PARAMETERS = 128; // characters; terminals take 16 numbers or so
 const GREY = 0;
 const INK = 7;
 
@@ -62,6 +63,7 @@ function extended(codes: readonly number[]): [number | null, number] {
 }
 
 function changed(style: Style, parameters: string): Style {
+  if (parameters.length > MOST_PARAMETERS) return style;
   const codes = parameters.split(/[;:]/).map((code) => Math.min(Number.parseInt(code, 10) || 0, 65535));
   let { front, back } = style;
   const marks = new Set(style.marks);
@@ -74,7 +76,7 @@ function changed(style: Style, parameters: string): Style {
     } else if (mark) marks.add(mark);
     else if (UNSET[code]) for (const one of UNSET[code]) marks.delete(one);
     else if (code === 38 || code === 48) {
-      const [colour, used] = extended(codes.slice(at + 1));
+      const [colour, used] = extended(codes.slice(at + 1, at + 5));
       if (code === 38) front = colour;
       else back = colour;
       at += used;
