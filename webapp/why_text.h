@@ -13,7 +13,7 @@
 #include "common/store/quota_store.h"
 #include "common/store/why_store.h"
 
-struct why_held { /* of a blocked job: what it waits for, as it is now */
+struct why_held {   /* of a blocked job: what it waits for, as it is now */
     bool has_thing; /* its application or system: the next three count */
     bool exists;
     bool enabled;
@@ -30,10 +30,10 @@ struct why_facts {
     const struct identity *asker;
     const char *last_line; /* of the stderr of a job that failed, fit to be quoted; NULL: none */
     const struct why_held *held; /* NULL: not known */
-    uint32_t most_seconds; /* that a job may ask for here */
-    uint32_t grace_ms;     /* from SIGTERM to SIGKILL */
-    uint32_t stage_s;      /* that an input may take */
-    uint32_t max_losses;   /* of a job, as this service has it set */
+    uint32_t most_seconds;       /* that a job may ask for here */
+    uint32_t grace_ms;           /* from SIGTERM to SIGKILL */
+    uint32_t stage_s;            /* that an input may take */
+    uint32_t max_losses;         /* of a job, as this service has it set */
 };
 
 /* Adds sentences, the last with its full stop; there is one for every state. */

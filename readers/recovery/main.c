@@ -5,6 +5,7 @@
  * further ones stand by. Exit codes: 0 stopped as asked, 1 cannot run (said on stderr), 2 usage. */
 
 #include "common/base/log.h"
+#include "common/model/policy.h"
 #include "common/service/daemon.h"
 #include "common/service/fleet.h"
 #include "common/service/monitor.h"
@@ -12,7 +13,6 @@
 #include "common/service/program.h"
 #include "common/service/servers.h"
 #include "readers/recovery/keeper.h"
-#include "common/model/policy.h"
 #include "readers/recovery/reconcile.h"
 #include "readers/recovery/stats.h"
 
