@@ -318,7 +318,8 @@ def routes_with_ids(stand, ours):
         tail = tail.replace("{stream}", "stdout").replace("{path}", "x")
         for method, operation in item.items():
             if method in ("get", "post", "delete") and not path.startswith("/v1/queues/{name}/check"):
-                yield method.upper(), head + tail, b"{}" if "requestBody" in operation else None
+                body = b'{"dryRun": true}' if tail == ":reroute" else b"{}"
+                yield method.upper(), head + tail, body if "requestBody" in operation else None
 
 
 def test_what_belongs_to_another_tenant_is_not_there(stand, ours, eve):
