@@ -29,7 +29,7 @@ bool terminal_has_colours(void)
 static size_t read_character(const char *text, mbstate_t *state, size_t *ret_columns)
 {
     wchar_t c = 0;
-    size_t length = mbrtowc(&c, text, strlen(text), state);
+    size_t length = mbrtowc(&c, text, strlen(text), state); /* NOLINT(concurrency-mt-unsafe) */
     *ret_columns = 1;
     if (length == 0 || length > 4) { /* no UTF-8 here */
         *state = (mbstate_t){0};

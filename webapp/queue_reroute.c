@@ -367,6 +367,7 @@ static enum err_code run_plan(struct plan *plan, const struct wish *wish, struct
         rc = move_all(plan, wish, err);
     if (rc == ERR_OK)
         reply_plan(plan, wish);
+    plan->until = NULL; /* it ends with this call */
     return rc;
 }
 
