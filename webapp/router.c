@@ -182,7 +182,7 @@ enum err_code router_get(struct router *router, const char *tenant, struct routi
 
 bool router_serves(struct router *router, const char *tenant, const char *queue)
 {
-    return served_has(router->served, tenant, queue);
+    return served_has(router->served, router->store, tenant, queue);
 }
 
 void router_changed(struct router *router, const char *tenant)

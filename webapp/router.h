@@ -31,7 +31,8 @@ MUST_USE enum err_code router_get(struct router *router, const char *tenant,
                                   struct routing **ret_routing, struct err *err);
 /* Queues of this tenant were written by us: they count at once. */
 void router_changed(struct router *router, const char *tenant);
-/* Whether a worker takes jobs from the queue, as of half a second ago; true if not known. */
+/* Whether a worker takes jobs from the queue, as of a moment ago; true if not known. It may ask the
+ * database. */
 bool router_serves(struct router *router, const char *tenant, const char *queue);
 void routing_put(struct routing *routing); /* NULL is allowed */
 DEFINE_AUTO(struct routing *, routing_put)

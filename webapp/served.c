@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include "webapp/served.h"
 
+#include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/store/worker_store.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
+
+#define FRESH_MS 20 /* of what says that nobody is there: a worker may have come since */
 
 struct served {
+    atomic_bool looking;   /* for a request */
+    _Atomic int64_t at_ms; /* when the newest look began */
     pthread_rwlock_t lock;
     bool known;                  /* lock, as are these */
     struct served_queue *queues; /* in order */
@@ -45,6 +51,7 @@ void served_look(struct served *served, struct store *store)
     struct served_queue *queues = NULL;
     size_t count = 0;
     struct err err = {0};
+    int64_t at_ms = clock_mono_ms();
     enum err_code rc = worker_store_served(store, &queues, &count, &err);
     if (rc)
         log_event(LOG_DEBUG, "served.look.failed", LOG_S("detail", err.text));
@@ -56,10 +63,11 @@ void served_look(struct served *served, struct store *store)
     served->queues = queues;
     served->count = count;
     pthread_rwlock_unlock(&served->lock);
+    atomic_store(&served->at_ms, at_ms);
     free(old);
 }
 
-bool served_has(struct served *served, const char *tenant, const char *queue)
+static bool served_find(struct served *served, const char *tenant, const char *queue)
 {
     struct served_queue wanted;
     (void)snprintf(wanted.tenant, sizeof(wanted.tenant), "%s", tenant);
@@ -70,4 +78,16 @@ bool served_has(struct served *served, const char *tenant, const char *queue)
                 bsearch(&wanted, served->queues, served->count, sizeof(wanted), compare) != NULL);
     pthread_rwlock_unlock(&served->lock);
     return has;
+}
+
+bool served_has(struct served *served, struct store *store, const char *tenant, const char *queue)
+{
+    bool has = served_find(served, tenant, queue);
+    if (has || clock_mono_ms() - atomic_load(&served->at_ms) < FRESH_MS)
+        return has;
+    if (atomic_exchange(&served->looking, true))
+        return true; /* one request asks for all of them; the others warn of nothing */
+    served_look(served, store);
+    atomic_store(&served->looking, false);
+    return served_find(served, tenant, queue);
 }

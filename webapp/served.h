@@ -3,7 +3,8 @@
 #define WEBAPP_SERVED_H
 
 /* served: the queues that some worker takes jobs from, as of a moment ago: for warnings, nothing is
- * decided by it. Threads: locked. Memory: served_free() */
+ * decided by it. That a queue has none is looked up again, since a worker may just have come.
+ * Threads: locked. Memory: served_free() */
 
 #include "common/store/store.h"
 
@@ -14,6 +15,6 @@ void served_free(struct served *served); /* NULL is allowed */
 /* Reads them. What cannot be read is forgotten: nothing is warned of then. */
 void served_look(struct served *served, struct store *store);
 /* true also if it is not known. */
-bool served_has(struct served *served, const char *tenant, const char *queue);
+bool served_has(struct served *served, struct store *store, const char *tenant, const char *queue);
 
 #endif

@@ -79,6 +79,15 @@ def test_a_queue_without_workers_is_told_at_submission_and_when_it_is_made(site,
     assert root.put_queue("alone", 91, "'alone' IN tags").expect(200).json["warnings"] == []
 
 
+def test_a_worker_that_has_just_come_is_known(site, ann, root):
+    for at in range(4):
+        root.put_queue(f"fresh{at}", 900 + at, f"'fresh{at}' IN tags").expect(201)
+        worker = site.worker(f"fresh{at}")
+        answer = ann.post("/v1/jobs", {"name": "x", "command": ["true"], "tags": [f"fresh{at}"]}).expect(201)
+        assert answer.json["warnings"] == []
+        worker.stop()
+
+
 def test_a_preview_shows_and_changes_nothing(site, ann, root, rob, queue):
     jobs = waiting(ann, queue)
     assert preview(rob, queue) | {"looked": 0} == {
