@@ -86,7 +86,7 @@ static int cancel_found(struct cli *cli, const char *path, json_int_t expected)
         failed += count_of(json_object_get(result, "failed"));
         expected = acted > 0 ? count_of(json_object_get(result, "remaining")) : 0;
     }
-    (void)printf("%lld cancelled or told to end\n", (long long)done);
+    (void)printf("%lld cancelled or being cancelled\n", (long long)done);
     return failed > 0 ? cli_fail(CLI_REFUSED, "%lld could not be cancelled", (long long)failed)
                       : CLI_DONE;
 }

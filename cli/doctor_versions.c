@@ -124,7 +124,7 @@ void doctor_clocks(struct doctor *doctor)
         doctor_find(doctor, DOCTOR_FAULT, "", "the processes cannot be read: %s", err.text);
     else if (good)
         doctor_find(doctor, DOCTOR_OK, "",
-                    "no process that runs told a clock that is %d s off the database's",
+                    "no running process has a clock that is %d s off the database's",
                     CLOCK_WARN_MS / 1000);
     free(processes);
     free(workers);

@@ -31,7 +31,7 @@ void site_done(struct site *site)
     text_free(&site->name);
 }
 
-/* The context of this name, told if there is none. */
+/* The context of this name; an error is printed if there is none. */
 static json_t *named(const json_t *doc, const char *name, const char *by)
 {
     json_t *context = contexts_find(doc, name);

@@ -3,7 +3,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "common/store/worker_store.h"
+#include "common/store/overview_store.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -14,8 +14,8 @@ struct served {
     atomic_bool looking;   /* for a request */
     _Atomic int64_t at_ms; /* when the newest look began */
     pthread_rwlock_t lock;
-    bool known;                  /* lock, as are these */
-    struct served_queue *queues; /* in order */
+    bool known;                 /* lock, as are these */
+    struct queue_taker *queues; /* in order */
     size_t count;
 };
 
@@ -40,25 +40,25 @@ void served_free(struct served *served)
 
 static int compare(const void *a, const void *b)
 {
-    const struct served_queue *one = a;
-    const struct served_queue *other = b;
+    const struct queue_taker *one = a;
+    const struct queue_taker *other = b;
     int order = strcmp(one->tenant, other->tenant);
     return order ? order : strcmp(one->queue, other->queue);
 }
 
 void served_look(struct served *served, struct store *store)
 {
-    struct served_queue *queues = NULL;
+    struct queue_taker *queues = NULL;
     size_t count = 0;
     struct err err = {0};
     int64_t at_ms = clock_mono_ms();
-    enum err_code rc = worker_store_served(store, &queues, &count, &err);
+    enum err_code rc = overview_store_takers(store, &queues, &count, &err);
     if (rc)
         log_event(LOG_DEBUG, "served.look.failed", LOG_S("detail", err.text));
     else if (count > 0)
         qsort(queues, count, sizeof(*queues), compare);
     pthread_rwlock_wrlock(&served->lock);
-    struct served_queue *old = served->queues;
+    struct queue_taker *old = served->queues;
     served->known = rc == ERR_OK;
     served->queues = queues;
     served->count = count;
@@ -69,7 +69,7 @@ void served_look(struct served *served, struct store *store)
 
 static bool served_find(struct served *served, const char *tenant, const char *queue)
 {
-    struct served_queue wanted;
+    struct queue_taker wanted;
     (void)snprintf(wanted.tenant, sizeof(wanted.tenant), "%s", tenant);
     (void)snprintf(wanted.queue, sizeof(wanted.queue), "%s", queue);
     pthread_rwlock_rdlock(&served->lock);

@@ -241,23 +241,6 @@ enum err_code worker_store_beats(struct store *store, struct worker_beat **ret_b
     return ERR_OK;
 }
 
-enum err_code worker_store_served(struct store *store, struct served_queue **ret_queues,
-                                  size_t *ret_count, struct err *err)
-{
-    struct served_queue row;
-    struct rows rows = ROWS_OF(struct served_queue);
-    struct reading reading = {.stmt = DB_WORKER_SERVED,
-                              .cols = DB_COLS(COL_TEXT(row.tenant), COL_TEXT(row.queue)),
-                              .row = &row,
-                              .rows = &rows};
-    enum err_code rc = read_all(store, &reading, err);
-    if (rc)
-        return rc;
-    *ret_count = rows.count;
-    *ret_queues = rows_take(&rows);
-    return ERR_OK;
-}
-
 struct found {
     struct worker_row row;
     char state[17];

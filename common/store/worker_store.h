@@ -88,13 +88,6 @@ struct worker_beat {
 /* Beats of all live workers, for the watch; free() them. */
 MUST_USE enum err_code worker_store_beats(struct store *store, struct worker_beat **ret_beats,
                                           size_t *ret_count, struct err *err);
-struct served_queue {
-    char tenant[TENANT_SIZE];
-    char queue[QUEUE_NAME_SIZE];
-};
-/* The queues of all tenants that some live worker takes jobs from, in no order; free() them. */
-MUST_USE enum err_code worker_store_served(struct store *store, struct served_queue **ret_queues,
-                                           size_t *ret_count, struct err *err);
 /* Workers of a tenant (all if NULL): live ones, and others that ended within the last hour. */
 MUST_USE enum err_code worker_store_list(struct store *store, const char *tenant,
                                          struct worker_row **ret_rows, size_t *ret_count,
